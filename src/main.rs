@@ -1,0 +1,2 @@
+//! The `pleach` command.
+fn main() {}

@@ -1,0 +1,5 @@
+//! Sampling: from a row of logits to a token.
+
+mod params;
+
+pub use params::{DryParams, SamplingParams};

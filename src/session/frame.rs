@@ -1,0 +1,71 @@
+//! What a session sends to the connection that asked.
+
+use std::time::Duration;
+
+use super::Outcome;
+use crate::TokenId;
+
+/// One message from a session. All choices of a request share one channel.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// Which choice it belongs to.
+    pub choice: u32,
+    /// What it says.
+    pub body: FrameBody,
+}
+
+/// The message itself. A choice sends any number of deltas, then exactly one `Done`. A channel that
+/// closes with a choice not done is a fault, never the end of an answer.
+#[derive(Clone, Debug)]
+pub enum FrameBody {
+    /// More of the answer.
+    Delta(Delta),
+    /// The end of the choice.
+    Done(Summary),
+}
+
+/// A piece of the answer. Deltas only ever add: joined, they are the answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Delta {
+    /// Text to append; may be empty when only `tokens` grew.
+    pub text: String,
+    /// The tokens reported with it, where log-probabilities were asked for.
+    pub tokens: Vec<TokenEntry>,
+}
+
+/// A generated (or, with `echo`, prompt) token with its log-probability.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TokenEntry {
+    /// The token.
+    pub token: TokenId,
+    /// Natural logarithm of its probability; `None` for the first token of a prompt.
+    pub logprob: Option<f32>,
+    /// The most probable tokens at this position with their log-probabilities, best first.
+    pub top: Vec<(TokenId, f32)>,
+    /// Where the token's text starts in the choice's text, in characters.
+    pub text_offset: u32,
+}
+
+/// The end of a choice.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it cost.
+    pub usage: Usage,
+    /// From submission to the first step that held its prompt.
+    pub queue_time: Duration,
+    /// From submission to the first generated token; `None`: there was none.
+    pub time_to_first_token: Option<Duration>,
+}
+
+/// Tokens of one choice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Tokens of the prompt.
+    pub prompt_tokens: u32,
+    /// Tokens generated, the end token included.
+    pub completion_tokens: u32,
+    /// Prompt tokens that were not computed because their KV state was at hand.
+    pub cached_tokens: u32,
+}

@@ -1,0 +1,9 @@
+//! One generation, pure: from rows of logits to text, and every way it can end.
+
+mod frame;
+mod generation;
+mod outcome;
+
+pub use frame::{Delta, Frame, FrameBody, Summary, TokenEntry, Usage};
+pub use generation::{Generation, LogprobsRequest, StopRules};
+pub use outcome::{Fault, FinishReason, Outcome, StopCause};

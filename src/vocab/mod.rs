@@ -1,0 +1,1 @@
+//! Token bytes and kinds, the tokenizer, UTF-8 assembly.
