@@ -19,10 +19,13 @@
 //!
 //! "Pure" means: no clock, no I/O, no runtime. Time and randomness come in as arguments.
 
+pub mod actors;
 pub mod chat;
 pub mod device;
 pub mod sampling;
+pub mod schedule;
 pub mod session;
+pub mod telemetry;
 pub mod vocab;
 
 /// Index of a token in the model's vocabulary.

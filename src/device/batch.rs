@@ -91,6 +91,23 @@ impl Rows {
         self.logits.len() == expected * self.vocab_size
     }
 
+    /// Logits in the block, those of a row that is not whole included.
+    pub fn logit_count(&self) -> usize {
+        self.logits.len()
+    }
+
+    /// Replaces one logit, counted over the whole block; for injected faults.
+    pub(super) fn replace_logit(&mut self, index: usize, logit: f32) {
+        if let Some(place) = self.logits.get_mut(index) {
+            *place = logit;
+        }
+    }
+
+    /// Drops the last logit; for injected faults.
+    pub(super) fn pop_logit(&mut self) {
+        self.logits.pop();
+    }
+
     /// Row `index`, or `None` past the end.
     pub fn get(&self, index: usize) -> Option<&[f32]> {
         self.logits.get(index * self.vocab_size..(index + 1) * self.vocab_size)
@@ -109,6 +126,12 @@ impl Row {
     pub fn new(block: &Arc<Rows>, index: usize) -> Option<Self> {
         block.get(index)?;
         Some(Self { block: Arc::clone(block), index })
+    }
+}
+
+impl AsRef<[f32]> for Row {
+    fn as_ref(&self) -> &[f32] {
+        self
     }
 }
 

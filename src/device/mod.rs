@@ -5,9 +5,12 @@
 
 mod batch;
 mod error;
+pub mod simulated;
+pub mod thread;
 
 pub use batch::{Piece, Row, Rows, Slot, StepBatch};
 pub use error::DeviceError;
+pub use thread::{StepCommand, StepDone, StepFault};
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::TokenId;
-use crate::sampling::SamplingParams;
+use crate::sampling::{DryBreakers, SamplingParams};
 
 /// One choice of one request, checked and in tokens. A request with `n` choices over `p` prompts
 /// becomes `n * p` generations, which share nothing but the prompt's memory.
@@ -19,6 +19,8 @@ pub struct Generation {
     pub min_tokens: u32,
     /// The sampler chain.
     pub sampling: SamplingParams,
+    /// The sequence breakers of `sampling.dry`, compiled.
+    pub dry_breakers: DryBreakers,
     /// Seed of this choice's draws, already different for each choice.
     pub seed: u64,
     /// Report log-probabilities.

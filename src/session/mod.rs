@@ -3,7 +3,12 @@
 mod frame;
 mod generation;
 mod outcome;
+mod state;
+mod stops;
+#[cfg(test)]
+mod tests;
 
 pub use frame::{Delta, Frame, FrameBody, Summary, TokenEntry, Usage};
 pub use generation::{Generation, LogprobsRequest, StopRules};
 pub use outcome::{Fault, FinishReason, Outcome, StopCause};
+pub use state::{Progress, Session, Then};

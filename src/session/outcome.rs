@@ -15,6 +15,8 @@ pub enum Outcome {
     SlowClient,
     /// The request's deadline passed.
     Deadline,
+    /// It waited for a slot longer than the queue's deadline.
+    QueueDeadline,
     /// The daemon is stopping and the drain deadline passed.
     Drained,
     /// Nothing the grammar allows could be sampled.
@@ -79,6 +81,7 @@ impl Outcome {
             Self::ClientGone => "client_gone",
             Self::SlowClient => "slow_client",
             Self::Deadline => "deadline",
+            Self::QueueDeadline => "queue_deadline",
             Self::Drained => "drained",
             Self::GrammarDeadEnd => "grammar_dead_end",
             Self::Fault(Fault::Device(_) | Fault::DeviceHang) => "device_fault",
@@ -96,6 +99,7 @@ impl Outcome {
             Self::ClientGone
             | Self::SlowClient
             | Self::Deadline
+            | Self::QueueDeadline
             | Self::Drained
             | Self::GrammarDeadEnd
             | Self::Fault(_)

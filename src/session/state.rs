@@ -1,0 +1,331 @@
+//! The state of one generation.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::stops::{Scan, StopMatcher};
+use super::{Delta, Fault, Generation, Outcome, StopCause, TokenEntry, Usage};
+use crate::TokenId;
+use crate::sampling::{SampleError, SampleInput, Sampler, logprobs};
+use crate::vocab::{TextAssembler, TokenKind, Vocabulary};
+
+/// One generation from its first row to its last token. It owns all that belongs to the generation
+/// (sampler, text, counters), so nothing of it can reach the next one.
+pub struct Session {
+    generation: Generation,
+    vocabulary: Arc<Vocabulary>,
+    sampler: Sampler,
+    /// Never to be sampled: ids without a token, and end tokens where they are to be ignored.
+    banned: Vec<TokenId>,
+    /// The same and every token that would end the answer before `min_tokens`.
+    banned_at_first: Vec<TokenId>,
+    assembler: TextAssembler,
+    stops: StopMatcher,
+    report: Report,
+    generated: u32,
+    /// Prompt rows taken, where the prompt's log-probabilities are reported.
+    prompt_rows: usize,
+}
+
+/// What a session has to say after it was given rows.
+#[derive(Debug)]
+pub struct Progress {
+    /// More of the answer.
+    pub delta: Option<Delta>,
+    /// What happens now.
+    pub then: Then,
+}
+
+/// What happens to a session now.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Then {
+    /// More rows of the prompt will come.
+    Wait,
+    /// The device goes on with this token.
+    Feed(TokenId),
+    /// The generation is over.
+    End(Outcome),
+}
+
+impl Session {
+    /// A session for `generation` on a model whose rows have `row_length` entries.
+    pub fn new(generation: Generation, vocabulary: Arc<Vocabulary>, row_length: usize) -> Self {
+        let sampler = Sampler::new(
+            generation.sampling.clone(),
+            row_length,
+            generation.seed,
+            &generation.prompt,
+            generation.dry_breakers.clone(),
+        );
+        let mut banned = unused_ids(&vocabulary, row_length);
+        let mut banned_at_first = banned.clone();
+        banned_at_first.extend_from_slice(vocabulary.end_tokens());
+        banned_at_first.extend_from_slice(&generation.stop.token_ids);
+        if generation.stop.ignore_eos {
+            banned.extend_from_slice(vocabulary.end_tokens());
+        }
+        let stops =
+            StopMatcher::new(generation.stop.strings.clone(), generation.stop.include_in_output);
+        let report = Report::new(generation.logprobs.is_some());
+        Self {
+            generation,
+            vocabulary,
+            sampler,
+            banned,
+            banned_at_first,
+            assembler: TextAssembler::default(),
+            stops,
+            report,
+            generated: 0,
+            prompt_rows: 0,
+        }
+    }
+
+    /// Whether every position of the prompt wants a row (`echo` with log-probabilities).
+    pub fn wants_prompt_rows(&self) -> bool {
+        self.generation.echo && self.generation.logprobs.is_some()
+    }
+
+    /// What was asked for.
+    pub fn generation(&self) -> &Generation {
+        &self.generation
+    }
+
+    /// Tokens so far.
+    pub fn usage(&self) -> Usage {
+        Usage {
+            prompt_tokens: u32::try_from(self.generation.prompt.len()).unwrap_or(u32::MAX),
+            completion_tokens: self.generated,
+            cached_tokens: 0,
+        }
+    }
+
+    /// What can be said before the device has done anything: the prompt's text where it is echoed.
+    /// Ends at once where nothing is asked of the device.
+    pub fn start(&mut self) -> Progress {
+        if !self.generation.echo {
+            return Progress { delta: None, then: Then::Wait };
+        }
+        if !self.wants_prompt_rows() {
+            for &token in &*self.generation.prompt.clone() {
+                self.echo_token(token, None);
+            }
+            if self.generation.max_tokens == 0 {
+                self.end_echo();
+                return Progress {
+                    delta: self.report.take(),
+                    then: Then::End(Outcome::Stop(StopCause::Nothing)),
+                };
+            }
+        }
+        Progress { delta: self.report.take(), then: Then::Wait }
+    }
+
+    /// Takes the next rows: those of prompt positions where [`Session::wants_prompt_rows`], then
+    /// one row at a time. `prompt_done`: the last of them is the row that the next token is drawn
+    /// from.
+    pub fn on_rows<R: AsRef<[f32]>>(&mut self, rows: &[R], prompt_done: bool) -> Progress {
+        if self.wants_prompt_rows() && self.prompt_rows < self.generation.prompt.len() {
+            if let Err(outcome) = self.echo_rows(rows) {
+                return self.end(outcome);
+            }
+        }
+        if !prompt_done {
+            return Progress { delta: self.report.take(), then: Then::Wait };
+        }
+        if self.generation.max_tokens == 0 {
+            return self.end(Outcome::Stop(StopCause::Nothing));
+        }
+        let Some(row) = rows.last() else {
+            return self.end(Outcome::Fault(Fault::Device("no row was delivered".to_owned())));
+        };
+        match self.draw(row.as_ref()) {
+            Ok(token) => self.take(token, row.as_ref()),
+            Err(outcome) => self.end(outcome),
+        }
+    }
+
+    /// Ends the session from outside (deadline, drain, a fault): gives out what is certain.
+    pub fn end(&mut self, outcome: Outcome) -> Progress {
+        match &outcome {
+            Outcome::Stop(StopCause::StopString(_)) => self.report.drop_held(),
+            Outcome::Stop(_) => {
+                let tail = self.assembler.finish();
+                self.scan(&tail);
+                self.flush();
+            }
+            _ => self.flush(),
+        }
+        Progress { delta: self.report.take(), then: Then::End(outcome) }
+    }
+
+    fn draw(&mut self, row: &[f32]) -> Result<TokenId, Outcome> {
+        let early = self.generated < self.generation.min_tokens;
+        let banned = if early { &self.banned_at_first } else { &self.banned };
+        self.sampler.sample(SampleInput { row, mask: None, banned }).map_err(outcome_of)
+    }
+
+    /// Takes a drawn token into the answer.
+    fn take(&mut self, token: TokenId, row: &[f32]) -> Progress {
+        self.sampler.accept(token);
+        self.generated += 1;
+        let ends = self.vocabulary.is_end(token) && !self.generation.stop.ignore_eos;
+        if ends || self.generation.stop.token_ids.contains(&token) {
+            return self.end(Outcome::Stop(StopCause::EndToken(token)));
+        }
+        if let Some(request) = self.generation.logprobs {
+            match logprobs(row, token, usize::from(request.top)) {
+                Ok(found) => self.report.add_token(token, Some(found.logprob), found.top),
+                Err(error) => return self.end(outcome_of(error)),
+            }
+        }
+        let text = self.assembler.push(self.vocabulary.text_bytes(token));
+        if let Some(stop) = self.scan(&text) {
+            return self.end(Outcome::Stop(StopCause::StopString(stop)));
+        }
+        if self.generated >= self.generation.max_tokens {
+            return self.end(Outcome::Length);
+        }
+        Progress { delta: self.report.take(), then: Then::Feed(token) }
+    }
+
+    /// Puts text through the stop strings; the stop that matched, if one did.
+    fn scan(&mut self, text: &str) -> Option<String> {
+        self.report.assembled(text);
+        if self.generated < self.generation.min_tokens {
+            self.report.release(text);
+            return None;
+        }
+        match self.stops.push(text) {
+            Scan::Text(text) => {
+                self.report.release(&text);
+                None
+            }
+            Scan::Stopped { text, stop } => {
+                self.report.release(&text);
+                Some(stop)
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        let held = self.stops.finish();
+        self.report.release(&held);
+        self.report.release_held_tokens();
+    }
+
+    fn echo_rows<R: AsRef<[f32]>>(&mut self, rows: &[R]) -> Result<(), Outcome> {
+        let Some(request) = self.generation.logprobs else { return Ok(()) };
+        let prompt = Arc::clone(&self.generation.prompt);
+        if self.prompt_rows == 0 && !prompt.is_empty() {
+            self.echo_token(prompt[0], Some((None, Vec::new())));
+        }
+        for row in rows {
+            self.prompt_rows += 1;
+            let Some(&token) = prompt.get(self.prompt_rows) else { break };
+            let found =
+                logprobs(row.as_ref(), token, usize::from(request.top)).map_err(outcome_of)?;
+            self.echo_token(token, Some((Some(found.logprob), found.top)));
+        }
+        if self.prompt_rows >= prompt.len() {
+            self.end_echo();
+        }
+        Ok(())
+    }
+
+    /// The prompt's text is given out as it is: stop strings match the answer alone.
+    fn echo_token(&mut self, token: TokenId, entry: Option<(Option<f32>, Vec<(TokenId, f32)>)>) {
+        if let Some((logprob, top)) = entry {
+            self.report.add_token(token, logprob, top);
+        }
+        let text = self.assembler.push(self.vocabulary.text_bytes(token));
+        self.report.assembled(&text);
+        self.report.release(&text);
+    }
+
+    fn end_echo(&mut self) {
+        self.report.release_held_tokens();
+    }
+}
+
+fn outcome_of(error: SampleError) -> Outcome {
+    match error {
+        SampleError::NonFinite => Outcome::Fault(Fault::NonFinite),
+        SampleError::EmptyMask => Outcome::GrammarDeadEnd,
+        SampleError::RowLength { .. } => Outcome::Fault(Fault::Device(error.to_string())),
+    }
+}
+
+/// Ids below `row_length` that stand for nothing: padding of the model's output layer.
+fn unused_ids(vocabulary: &Vocabulary, row_length: usize) -> Vec<TokenId> {
+    let unused =
+        |id: &TokenId| vocabulary.get(*id).is_none_or(|token| token.kind == TokenKind::Unused);
+    (0..).take(row_length).filter(unused).collect()
+}
+
+/// What goes out: text, and the reported tokens once their text is out.
+struct Report {
+    wanted: bool,
+    text: String,
+    tokens: Vec<TokenEntry>,
+    /// Tokens whose text is not out yet (held back, or half a character).
+    held: VecDeque<TokenEntry>,
+    chars_assembled: u32,
+    chars_released: u32,
+}
+
+impl Report {
+    fn new(wanted: bool) -> Self {
+        Self {
+            wanted,
+            text: String::new(),
+            tokens: Vec::new(),
+            held: VecDeque::new(),
+            chars_assembled: 0,
+            chars_released: 0,
+        }
+    }
+
+    fn add_token(&mut self, token: TokenId, logprob: Option<f32>, top: Vec<(TokenId, f32)>) {
+        self.held.push_back(TokenEntry { token, logprob, top, text_offset: self.chars_assembled });
+    }
+
+    fn assembled(&mut self, text: &str) {
+        if self.wanted {
+            self.chars_assembled += count_chars(text);
+        }
+    }
+
+    fn release(&mut self, text: &str) {
+        self.text.push_str(text);
+        if self.wanted {
+            self.chars_released += count_chars(text);
+            let out = self.chars_released;
+            while let Some(entry) = self.held.pop_front_if(|entry| entry.text_offset < out) {
+                self.tokens.push(entry);
+            }
+        }
+    }
+
+    fn release_held_tokens(&mut self) {
+        self.tokens.extend(self.held.drain(..));
+    }
+
+    fn drop_held(&mut self) {
+        self.held.clear();
+    }
+
+    fn take(&mut self) -> Option<Delta> {
+        if self.text.is_empty() && self.tokens.is_empty() {
+            return None;
+        }
+        Some(Delta {
+            text: std::mem::take(&mut self.text),
+            tokens: std::mem::take(&mut self.tokens),
+        })
+    }
+}
+
+fn count_chars(text: &str) -> u32 {
+    u32::try_from(text.chars().count()).unwrap_or(u32::MAX)
+}

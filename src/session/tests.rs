@@ -1,0 +1,218 @@
+//! A session against rows made by hand, over the byte vocabulary.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::TokenId;
+use crate::device::simulated::{END, TOKENS};
+use crate::sampling::{DryBreakers, SamplingParams};
+use crate::vocab::{byte_vocabulary, encode_bytes};
+
+fn generation(prompt: &str) -> Generation {
+    Generation {
+        choice: 0,
+        prompt: encode_bytes(prompt, true).into(),
+        max_tokens: 100,
+        min_tokens: 0,
+        sampling: SamplingParams::default(),
+        dry_breakers: DryBreakers::none(),
+        seed: 0,
+        logprobs: None,
+        stop: StopRules::default(),
+        echo: false,
+    }
+}
+
+fn session(generation: Generation) -> Session {
+    Session::new(generation, byte_vocabulary(), TOKENS)
+}
+
+fn row(token: TokenId) -> Vec<f32> {
+    let mut row = vec![0.0; TOKENS];
+    row[token as usize] = 8.0;
+    row
+}
+
+/// Feeds the bytes of `said` one row each; joins what comes out.
+fn run(session: &mut Session, said: &[TokenId]) -> (String, Vec<TokenEntry>, Option<Outcome>) {
+    let (mut text, mut tokens) = (String::new(), Vec::new());
+    for &token in said {
+        let progress = session.on_rows(&[row(token)], true);
+        if let Some(delta) = progress.delta {
+            text.push_str(&delta.text);
+            tokens.extend(delta.tokens);
+        }
+        if let Then::End(outcome) = progress.then {
+            return (text, tokens, Some(outcome));
+        }
+    }
+    (text, tokens, None)
+}
+
+fn tokens_of(text: &str) -> Vec<TokenId> {
+    encode_bytes(text, true)
+}
+
+#[test]
+fn an_end_token_ends_the_answer_and_is_not_text() {
+    let mut session = session(generation("p"));
+    let (text, _, outcome) = run(&mut session, &tokens_of("hi<|end|>more"));
+    assert_eq!(text, "hi");
+    assert_eq!(outcome, Some(Outcome::Stop(StopCause::EndToken(END))));
+    assert_eq!(session.usage().completion_tokens, 3);
+}
+
+#[test]
+fn a_stop_string_across_tokens_is_cut_and_its_tokens_are_not_reported() {
+    let mut request = generation("p");
+    request.stop.strings = vec!["END".to_owned()];
+    request.logprobs = Some(LogprobsRequest { top: 2 });
+    let (text, tokens, outcome) = run(&mut session(request), &tokens_of("ok ENENDx"));
+    assert_eq!(text, "ok EN");
+    assert_eq!(outcome, Some(Outcome::Stop(StopCause::StopString("END".to_owned()))));
+    let reported: Vec<u8> = tokens.iter().map(|entry| entry.token as u8).collect();
+    assert_eq!(reported, b"ok EN");
+    assert_eq!(tokens[3].text_offset, 3);
+    assert_eq!(tokens[0].top.len(), 2);
+}
+
+#[test]
+fn a_token_budget_ends_with_length_and_gives_out_what_was_held_back() {
+    let mut request = generation("p");
+    request.stop.strings = vec!["abc".to_owned()];
+    request.max_tokens = 4;
+    let (text, _, outcome) = run(&mut session(request), &tokens_of("xxab"));
+    assert_eq!((text.as_str(), outcome), ("xxab", Some(Outcome::Length)));
+}
+
+#[test]
+fn characters_come_whole_and_broken_bytes_are_replaced_only_at_a_real_end() {
+    let smile = tokens_of("🙂");
+    let mut whole = session(generation("p"));
+    let mut deltas = Vec::new();
+    for &token in &smile {
+        deltas.push(whole.on_rows(&[row(token)], true).delta.map(|delta| delta.text));
+    }
+    assert_eq!(deltas, [None, None, None, Some("🙂".to_owned())]);
+
+    let cut_by_the_model: Vec<TokenId> = [smile[0], smile[1], END].to_vec();
+    assert_eq!(run(&mut session(generation("p")), &cut_by_the_model).0, "\u{FFFD}");
+
+    let mut request = generation("p");
+    request.max_tokens = 2;
+    let (text, _, outcome) = run(&mut session(request), &smile);
+    assert_eq!((text.as_str(), outcome), ("", Some(Outcome::Length)));
+}
+
+#[test]
+fn nothing_ends_an_answer_before_min_tokens() {
+    let mut request = generation("p");
+    request.min_tokens = 2;
+    request.stop.strings = vec!["a".to_owned()];
+    let mut session = session(request);
+    let mut wants_to_end = row(END);
+    wants_to_end[usize::from(b'a')] = 7.0;
+    for _ in 0..2 {
+        assert_eq!(
+            session.on_rows(&[wants_to_end.clone()], true).then,
+            if session.usage().completion_tokens < 2 {
+                Then::Feed(u32::from(b'a'))
+            } else {
+                Then::End(Outcome::Stop(StopCause::StopString("a".to_owned())))
+            }
+        );
+    }
+}
+
+#[test]
+fn ignored_end_tokens_are_never_sampled() {
+    let mut request = generation("p");
+    request.stop.ignore_eos = true;
+    let mut session = session(request);
+    let mut wants_to_end = row(END);
+    wants_to_end[usize::from(b'z')] = 7.0;
+    assert_eq!(session.on_rows(&[wants_to_end], true).then, Then::Feed(u32::from(b'z')));
+}
+
+#[test]
+fn padding_of_the_output_layer_is_never_sampled() {
+    let mut session = Session::new(generation("p"), byte_vocabulary(), TOKENS + 10);
+    let mut padded = row(u32::from(b'z'));
+    padded.extend([90.0; 10]);
+    assert_eq!(session.on_rows(&[padded], true).then, Then::Feed(u32::from(b'z')));
+}
+
+#[test]
+fn a_row_that_is_not_finite_fails_the_session() {
+    let mut broken = row(1);
+    broken[7] = f32::NAN;
+    let then = session(generation("p")).on_rows(&[broken], true).then;
+    assert_eq!(then, Then::End(Outcome::Fault(Fault::NonFinite)));
+    let then = session(generation("p")).on_rows(&[vec![0.0; 3]], true).then;
+    assert!(matches!(then, Then::End(Outcome::Fault(Fault::Device(_)))));
+}
+
+#[test]
+fn an_echo_without_tokens_needs_no_device() {
+    let mut request = generation("Hi é");
+    request.echo = true;
+    request.max_tokens = 0;
+    let progress = session(request).start();
+    assert_eq!(progress.delta.map(|delta| delta.text).as_deref(), Some("Hi é"));
+    assert_eq!(progress.then, Then::End(Outcome::Stop(StopCause::Nothing)));
+}
+
+#[test]
+fn an_echo_with_log_probabilities_reports_the_prompt_however_it_was_chunked() {
+    let mut request = generation("abé");
+    request.echo = true;
+    request.max_tokens = 1;
+    request.logprobs = Some(LogprobsRequest { top: 1 });
+    let rows: Vec<Vec<f32>> = [b'b', 0xC3, 0xA9, b'!'].map(|byte| row(byte.into())).to_vec();
+
+    let mut reference: Option<(String, Vec<TokenEntry>)> = None;
+    for cut in 1..=4 {
+        let mut session = session(request.clone());
+        assert!(session.wants_prompt_rows());
+        assert!(session.start().delta.is_none());
+        let (mut text, mut tokens) = (String::new(), Vec::new());
+        for (index, part) in rows.chunks(cut).enumerate() {
+            let done = (index + 1) * cut >= rows.len();
+            let progress = session.on_rows(part, done);
+            let delta = progress.delta.unwrap_or_default();
+            text.push_str(&delta.text);
+            tokens.extend(delta.tokens);
+        }
+        assert_eq!(text, "abé!");
+        let offsets: Vec<u32> = tokens.iter().map(|entry| entry.text_offset).collect();
+        assert_eq!(offsets, [0, 1, 2, 2, 3]);
+        assert_eq!(tokens[0].logprob, None);
+        assert!(tokens[1..].iter().all(|entry| entry.logprob.is_some_and(|lp| lp > -0.5)));
+        let got = (text, tokens);
+        assert_eq!(*reference.get_or_insert_with(|| got.clone()), got);
+    }
+}
+
+#[test]
+fn two_sessions_share_nothing() {
+    let vocabulary: Arc<_> = byte_vocabulary();
+    let mut request = generation("p");
+    request.sampling.temperature = 1.0;
+    request.seed = 7;
+    let flat = vec![0.0; TOKENS];
+    let draw = |session: &mut Session| match session.on_rows(&[&flat], true).then {
+        Then::Feed(token) => token,
+        Then::Wait | Then::End(_) => TokenId::MAX,
+    };
+    let mut alone = Session::new(request.clone(), Arc::clone(&vocabulary), TOKENS);
+    let alone: Vec<TokenId> = (0..20).map(|_| draw(&mut alone)).collect();
+    let mut first = Session::new(request.clone(), Arc::clone(&vocabulary), TOKENS);
+    let mut other = Session::new(Generation { seed: 8, ..request }, vocabulary, TOKENS);
+    let interleaved: Vec<TokenId> = (0..20)
+        .map(|_| {
+            draw(&mut other);
+            draw(&mut first)
+        })
+        .collect();
+    assert_eq!(alone, interleaved);
+}
