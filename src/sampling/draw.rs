@@ -4,11 +4,7 @@ use super::rank::Ranked;
 use super::softmax::{BLOCK, Scale};
 
 /// Draws one of the candidates in their order; `uniform` is in [0, 1). `None`: none has a weight.
-pub(super) fn from_candidates(
-    candidates: &[Ranked],
-    scale: Scale,
-    uniform: f64,
-) -> Option<Ranked> {
+pub(super) fn from_candidates(candidates: &[Ranked], scale: Scale, uniform: f64) -> Option<Ranked> {
     let weights = || candidates.iter().map(|candidate| scale.weight(candidate.logit()));
     let mass: f64 = weights().map(f64::from).sum();
     let place = walk(weights(), uniform * mass)?;
@@ -90,7 +86,7 @@ mod tests {
     fn lists_and_values_draw_alike() {
         let values: Vec<f32> = (0..3000).map(|i| -(i as f32) / 400.0).collect();
         let candidates: Vec<_> = (0..3000).map(|i| Ranked::new(values[i], i as u32)).collect();
-        let scale = Scale { max: 0.0, temperature: 0.7, floor: -6.0 };
+        let scale = Scale::natural(0.0).at(0.7).above(-6.0);
         for step in 0..1000 {
             let uniform = (f64::from(step) + 0.5) / 1000.0;
             let listed = from_candidates(&candidates, scale, uniform).unwrap().index();

@@ -57,8 +57,7 @@ impl Live {
             self.copy(row);
             adjust(&mut self.values);
         }
-        let sparse =
-            input.mask.filter(|mask| count_allowed(mask, row.len()) < row.len() / SPARSE);
+        let sparse = input.mask.filter(|mask| count_allowed(mask, row.len()) < row.len() / SPARSE);
         if let Some(mask) = sparse {
             let from = if adjusted { &self.values } else { row };
             compact(from, mask, &mut self.ids, &mut self.allowed);
@@ -124,10 +123,21 @@ fn forbid(values: &mut [f32], mask: &[u32]) {
     forbid_word(rest, words.next().unwrap_or(0));
 }
 
+/// Each bit of a mask's word, lowest first.
+const BITS: [u32; 32] = {
+    let mut bits = [1; 32];
+    let mut place = 1;
+    while place < 32 {
+        bits[place] = bits[place - 1] << 1;
+        place += 1;
+    }
+    bits
+};
+
 #[inline(always)]
 fn forbid_word(values: &mut [f32], word: u32) {
-    for (bit, value) in (0_u32..32).zip(values) {
-        *value = if word >> bit & 1 == 1 { *value } else { f32::NEG_INFINITY };
+    for (bit, value) in BITS.iter().zip(values) {
+        *value = if word & bit == 0 { f32::NEG_INFINITY } else { *value };
     }
 }
 

@@ -20,6 +20,7 @@ mod live;
 mod logprobs;
 mod params;
 mod penalties;
+mod pool;
 mod rank;
 mod sampler;
 mod scan;

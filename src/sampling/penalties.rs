@@ -165,11 +165,8 @@ mod tests {
 
     #[test]
     fn frequency_and_presence_count_the_answer_only() {
-        let params = SamplingParams {
-            frequency_penalty: 0.5,
-            presence_penalty: 0.25,
-            ..Default::default()
-        };
+        let params =
+            SamplingParams { frequency_penalty: 0.5, presence_penalty: 0.25, ..Default::default() };
         assert!(!Penalties::new(&params, &[0, 1, 2]).is_on());
         assert_eq!(
             penalised(&params, &[0, 3, 3], &[1, 0, 1, 1]),
@@ -181,11 +178,8 @@ mod tests {
 
     #[test]
     fn repetition_comes_before_the_subtraction() {
-        let params = SamplingParams {
-            repetition_penalty: 2.0,
-            presence_penalty: 1.0,
-            ..Default::default()
-        };
+        let params =
+            SamplingParams { repetition_penalty: 2.0, presence_penalty: 1.0, ..Default::default() };
         assert_eq!(penalised(&params, &[], &[0])[0], 1.0);
     }
 

@@ -75,8 +75,7 @@ fn typical(tokens: &mut Tokens, p: f64, factor: f64, min_keep: usize) {
         return;
     }
     let probabilities = softmax(tokens);
-    let entropy: f64 =
-        probabilities.iter().filter(|&&p| p > 0.0).map(|p| -p * p.ln()).sum();
+    let entropy: f64 = probabilities.iter().filter(|&&p| p > 0.0).map(|p| -p * p.ln()).sum();
     let mut scored: Vec<(f64, f64, (TokenId, f64))> = tokens
         .iter()
         .zip(&probabilities)

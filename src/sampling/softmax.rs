@@ -7,27 +7,43 @@
 pub(super) const BLOCK: usize = 1024;
 const LANES: usize = 16;
 
-/// What a token weighs in the softmax: `exp((logit - max) / temperature)`, and 0 below `floor`.
+/// What a token weighs in the softmax: `exp((logit - max) / temperature)`, and 0 below the floor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     /// The highest logit; finite.
-    pub(super) max: f32,
-    /// Above 0; 1 for the model's own distribution.
-    pub(super) temperature: f32,
+    max: f32,
+    /// One over the temperature; finite.
+    inverse_temperature: f32,
     /// Logits below it are not in the distribution. Finite, so that it keeps `-inf` out.
-    pub(super) floor: f32,
+    floor: f32,
 }
 
 impl Scale {
-    /// The distribution of all possible tokens, unscaled.
+    /// The distribution of all possible tokens at temperature 1.
     pub(super) fn natural(max: f32) -> Self {
-        Self { max, temperature: 1.0, floor: f32::MIN }
+        Self { max, inverse_temperature: 1.0, floor: f32::MIN }
+    }
+
+    /// The same without what lies below `floor`, which is finite.
+    pub(super) fn above(self, floor: f32) -> Self {
+        Self { floor, ..self }
+    }
+
+    /// The same at another temperature. At 0 only the highest logit (and its ties) has a weight.
+    pub(super) fn at(self, temperature: f32) -> Self {
+        // A finite factor keeps the highest logit's product at 0, and any other's is then -inf.
+        Self { inverse_temperature: temperature.recip().min(f32::MAX), ..self }
+    }
+
+    #[inline(always)]
+    fn scaled(&self, logit: f32) -> f32 {
+        (logit - self.max) * self.inverse_temperature
     }
 
     /// The weight of one logit, in [0, 1].
     #[inline(always)]
     pub(super) fn weight(&self, logit: f32) -> f32 {
-        let weight = exp((logit - self.max) / self.temperature);
+        let weight = exp(self.scaled(logit));
         if logit >= self.floor { weight } else { 0.0 }
     }
 
@@ -65,9 +81,7 @@ impl Scale {
     /// The sum of weight times scaled logit.
     fn block_moment(&self, block: &[f32]) -> f64 {
         // Where the bound cuts in, the weight is 0: it only keeps 0 * -inf out.
-        let term = |logit: f32| {
-            self.weight(logit) * ((logit - self.max) / self.temperature).max(LOWEST)
-        };
+        let term = |logit: f32| self.weight(logit) * self.scaled(logit).max(LOWEST);
         let mut lanes = [0.0_f32; LANES];
         let (chunks, rest) = block.as_chunks::<LANES>();
         for chunk in chunks {
@@ -143,10 +157,20 @@ mod tests {
 
     #[test]
     fn a_tiny_temperature_leaves_the_highest_logit_alone() {
-        let scale = Scale { temperature: f32::from_bits(1), ..Scale::natural(2.0) };
-        assert_eq!(scale.weight(2.0), 1.0);
-        assert_eq!(scale.weight(1.9999), 0.0);
-        assert_eq!(scale.weight(f32::NEG_INFINITY), 0.0);
+        for temperature in [0.0, f32::from_bits(1), 1e-30] {
+            let scale = Scale::natural(2.0).at(temperature);
+            assert_eq!(scale.weight(2.0), 1.0);
+            assert_eq!(scale.weight(1.9999), 0.0);
+            assert_eq!(scale.weight(f32::NEG_INFINITY), 0.0);
+        }
+    }
+
+    #[test]
+    fn the_floor_is_in_the_distribution() {
+        let scale = Scale::natural(2.0).above(1.0);
+        assert_eq!(scale.weight(1.0), scale.weight(1.0).max(0.36));
+        assert_eq!(scale.weight(0.999), 0.0);
+        assert_eq!(scale.mass(&[2.0, 0.0, f32::NEG_INFINITY]), 1.0);
     }
 
     #[test]

@@ -3,15 +3,15 @@
 use super::SamplingParams;
 use super::softmax::Entropy;
 
-/// Whether the temperature follows the entropy.
-pub(super) fn is_dynamic(params: &SamplingParams) -> bool {
-    params.dynatemp_range > 0.0
+/// The temperature; `entropy` is asked only where the temperature follows it.
+pub(super) fn of(params: &SamplingParams, entropy: impl FnOnce() -> Entropy) -> f32 {
+    if params.dynatemp_range > 0.0 { dynamic(params, entropy()) } else { params.temperature }
 }
 
 /// Entropy-based dynamic temperature (kalomaze's, as in koboldcpp and llama.cpp): from
 /// `temperature - range` (not below 0) at no entropy to `temperature + range` at the entropy of a
-/// uniform choice among the candidates that are left. 0 means the highest logit.
-pub(super) fn dynamic(params: &SamplingParams, entropy: Entropy) -> f32 {
+/// uniform choice among the candidates that are left.
+fn dynamic(params: &SamplingParams, entropy: Entropy) -> f32 {
     if entropy.count <= 1 {
         return params.temperature;
     }

@@ -17,13 +17,11 @@ pub(super) fn top_k(candidates: &mut Vec<Ranked>, k: usize) {
 }
 
 /// Keeps the fewest candidates, best first, whose probability reaches `p` (Holtzman et al. 2019,
-/// "The Curious Case of Neural Text Degeneration"). `mass` is the sum of the weights that the
-/// probabilities are taken of; `None`: that of the candidates.
-pub(super) fn top_p(candidates: &mut Vec<Ranked>, p: f32, mass: Option<f64>, min_keep: usize) {
+/// "The Curious Case of Neural Text Degeneration"). `mass` is the sum of the weights of the
+/// distribution they come from.
+pub(super) fn top_p(candidates: &mut Vec<Ranked>, p: f32, mass: f64, min_keep: usize) {
     let scale = Scale::natural(best_logit(candidates));
     let weight = |candidate: Ranked| scale.weight(candidate.logit());
-    let mass = mass
-        .unwrap_or_else(|| candidates.iter().map(|&candidate| f64::from(weight(candidate))).sum());
     let kept = smallest_prefix(candidates, weight, f64::from(p) * mass, min_keep);
     candidates.truncate(kept);
 }

@@ -3,6 +3,7 @@
 use super::SamplingParams;
 use super::rank::Ranked;
 use super::softmax::Scale;
+use super::truncate::best_logit;
 
 /// Whether the stage takes part, and so takes a draw for each token.
 pub(super) fn is_on(params: &SamplingParams) -> bool {
@@ -10,17 +11,17 @@ pub(super) fn is_on(params: &SamplingParams) -> bool {
 }
 
 /// Removes all candidates whose probability reaches `threshold` but the least probable of them.
-/// Does nothing where that would leave fewer than `min_keep`. `candidates` are sorted, best first.
+/// Does nothing where that would leave fewer than `min_keep`. Keeps the order of the candidates.
 pub(super) fn exclude(candidates: &mut Vec<Ranked>, threshold: f32, min_keep: usize) {
-    let Some(best) = candidates.first() else { return };
-    let scale = Scale::natural(best.logit());
+    let scale = Scale::natural(best_logit(candidates));
     let weight = |candidate: &Ranked| f64::from(scale.weight(candidate.logit()));
     let mass: f64 = candidates.iter().map(weight).sum();
     let bound = f64::from(threshold) * mass;
-    let top = candidates.iter().take_while(|&candidate| weight(candidate) >= bound).count();
-    let removed = top.saturating_sub(1);
+    let top = || candidates.iter().filter(|candidate| weight(candidate) >= bound);
+    let Some(&least) = top().max() else { return };
+    let removed = top().count() - 1;
     if candidates.len() - removed >= min_keep {
-        candidates.drain(..removed);
+        candidates.retain(|&candidate| candidate >= least);
     }
 }
 
