@@ -3,7 +3,7 @@
 use super::rank::Ranked;
 use super::scan::BlockMaxima;
 use super::softmax::{Entropy, Scale};
-use super::truncate::{leave, min_p, min_p_bound, top_k, top_p, top_p_bound};
+use super::truncate::{best_logit, leave, min_p, min_p_bound, top_k, top_p, top_p_bound};
 use super::typical::{self, typical, typical_bound};
 use super::{SampleError, SamplingParams, draw, temperature, top_n_sigma, xtc};
 
@@ -88,10 +88,12 @@ impl Pool {
                 Ok(drawn.map(|index| index as u32))
             }
             Kept::Candidates => {
-                let temperature = temperature::of(params, || self.entropy());
-                let scale = self.scale().at(temperature);
-                let drawn = draw::from_candidates(&self.candidates, scale, uniform);
-                Ok(drawn.map(Ranked::index))
+                let natural = self.list_logits();
+                let temperature = temperature::of(params, || natural.entropy(&self.logits));
+                let scale = natural.at(temperature);
+                let drawn = draw::from_values(&self.logits, scale, uniform, &mut self.sums);
+                let candidate = drawn.and_then(|place| self.candidates.get(place));
+                Ok(candidate.map(|candidate| candidate.index()))
             }
         }
     }
@@ -124,7 +126,8 @@ impl Pool {
             min_p(&mut self.candidates, p, min_keep);
         }
         if excludes {
-            xtc::exclude(&mut self.candidates, params.xtc_threshold, min_keep);
+            let mass = self.mass();
+            xtc::exclude(&mut self.candidates, params.xtc_threshold, mass, min_keep);
         }
         // The selections above leave an order that is theirs alone; the draw needs one to rely on.
         if k.is_some() || typical_p.is_some() || nucleus_p.is_some() || share.is_some() {
@@ -165,21 +168,20 @@ impl Pool {
         Some(whole)
     }
 
-    /// The candidates' own distribution.
-    fn scale(&self) -> Scale {
-        let best = self.candidates.iter().min();
-        Scale::natural(best.map_or(f32::MIN, |best| best.logit()))
+    /// Lists the candidates' logits, in their order, for the loops over plain values. Returns the
+    /// candidates' own distribution.
+    fn list_logits(&mut self) -> Scale {
+        self.logits.clear();
+        self.logits.extend(self.candidates.iter().map(|candidate| candidate.logit()));
+        Scale::natural(best_logit(&self.candidates))
     }
 
-    fn mass(&self) -> f64 {
-        let scale = self.scale();
-        self.candidates.iter().map(|candidate| f64::from(scale.weight(candidate.logit()))).sum()
+    fn mass(&mut self) -> f64 {
+        self.list_logits().mass(&self.logits)
     }
 
     fn entropy(&mut self) -> Entropy {
-        self.logits.clear();
-        self.logits.extend(self.candidates.iter().map(|candidate| candidate.logit()));
-        self.scale().entropy(&self.logits)
+        self.list_logits().entropy(&self.logits)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::SamplingParams;
 use super::rank::Ranked;
-use super::softmax::Scale;
 use super::truncate::best_logit;
 
 /// Whether the stage takes part, and so takes a draw for each token.
@@ -11,13 +10,11 @@ pub(super) fn is_on(params: &SamplingParams) -> bool {
 }
 
 /// Removes all candidates whose probability reaches `threshold` but the least probable of them.
-/// Does nothing where that would leave fewer than `min_keep`. Keeps the order of the candidates.
-pub(super) fn exclude(candidates: &mut Vec<Ranked>, threshold: f32, min_keep: usize) {
-    let scale = Scale::natural(best_logit(candidates));
-    let weight = |candidate: &Ranked| f64::from(scale.weight(candidate.logit()));
-    let mass: f64 = candidates.iter().map(weight).sum();
-    let bound = f64::from(threshold) * mass;
-    let top = || candidates.iter().filter(|candidate| weight(candidate) >= bound);
+/// Does nothing where that would leave fewer than `min_keep`. `mass` is the sum of the
+/// candidates' weights. Keeps their order.
+pub(super) fn exclude(candidates: &mut Vec<Ranked>, threshold: f32, mass: f64, min_keep: usize) {
+    let bound = f64::from(best_logit(candidates)) + (f64::from(threshold) * mass).ln();
+    let top = || candidates.iter().filter(|candidate| f64::from(candidate.logit()) >= bound);
     let Some(&least) = top().max() else { return };
     let removed = top().count() - 1;
     if candidates.len() - removed >= min_keep {
@@ -32,7 +29,8 @@ mod tests {
     fn excluded(probabilities: &[f32], threshold: f32, min_keep: usize) -> Vec<u32> {
         let ranked = |(index, p): (usize, &f32)| Ranked::new(p.ln(), index as u32);
         let mut candidates: Vec<_> = probabilities.iter().enumerate().map(ranked).collect();
-        exclude(&mut candidates, threshold, min_keep);
+        let best = probabilities.iter().copied().fold(0.0, f32::max);
+        exclude(&mut candidates, threshold, f64::from(1.0 / best), min_keep);
         candidates.iter().map(|candidate| candidate.index()).collect()
     }
 
