@@ -361,7 +361,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_global_rejects: 100_000, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: 128, max_global_rejects: 100_000, ..Default::default() })]
 
     #[test]
     fn top_n_sigma_like_reference(row in rows(), top_n_sigma in 0.05_f32..4.0) {
