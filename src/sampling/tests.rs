@@ -312,6 +312,18 @@ fn assert_like_reference(
     Ok(())
 }
 
+#[test]
+fn typical_may_pass_over_the_best_for_the_tail() {
+    // The best token has 0.4, three thousand equal ones share 0.6. Their surprise is closer to the
+    // entropy, so they alone fill the 0.2501: 1250.5 of them.
+    let mut row = vec![(0.6_f32 / 3000.0).ln(); 3001];
+    row[0] = 0.4_f32.ln();
+    let params = SamplingParams { typical_p: 0.2501, ..at(1.0) };
+    let expected: Vec<TokenId> = (1..=1251).collect();
+    assert_eq!(kept(&plain(&row), &params, false), expected);
+    assert_eq!(reference::kept(&plain(&row), &params, false, 0.0), expected);
+}
+
 /// Rows peaked like a model's, with ties and impossible tokens; short ones and ones of many blocks.
 fn rows() -> impl Strategy<Value = Vec<f32>> {
     let logit = prop_oneof![
