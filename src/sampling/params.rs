@@ -6,7 +6,8 @@ use crate::TokenId;
 /// default; the ranges are checked by whoever takes the request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SamplingParams {
-    /// Divides the logits before the draw; 0: the highest logit, ties to the lowest token id.
+    /// Divides the logits before the draw; 0: the highest logit, ties to the lowest token id, and
+    /// the filters (also `dynatemp_range`) have no say.
     pub temperature: f32,
     /// Half width of the dynamic temperature around `temperature`; 0: off.
     pub dynatemp_range: f32,
@@ -20,7 +21,7 @@ pub struct SamplingParams {
     pub min_p: f32,
     /// Locally typical: keeps the mass closest to the entropy, in (0, 1]; 1: off.
     pub typical_p: f32,
-    /// Keeps logits within n standard deviations of the highest; 0: off.
+    /// Keeps logits within n standard deviations of the highest; 0: off. Does not know `min_keep`.
     pub top_n_sigma: f32,
     /// Chance that XTC removes the top choices, in [0, 1]; 0: off.
     pub xtc_probability: f32,
@@ -28,7 +29,7 @@ pub struct SamplingParams {
     pub xtc_threshold: f32,
     /// Candidates that top-p, min-p, typical and XTC always leave; at least 1.
     pub min_keep: u32,
-    /// Divides (positive) or multiplies (negative) the logits of seen tokens; 1: off.
+    /// Divides (positive) or multiplies (negative) the logits of seen tokens; above 0, 1: off.
     pub repetition_penalty: f32,
     /// Subtracted once for each time a token was generated; in [-2, 2], 0: off.
     pub frequency_penalty: f32,
@@ -38,7 +39,8 @@ pub struct SamplingParams {
     pub repeat_last_n: i32,
     /// Don't-repeat-yourself.
     pub dry: DryParams,
-    /// Added to the logits of these tokens before everything else.
+    /// Added to the logits of these tokens before everything else; finite. An id outside the
+    /// vocabulary changes nothing.
     pub logit_bias: Vec<(TokenId, f32)>,
 }
 
@@ -67,18 +69,19 @@ impl Default for SamplingParams {
 }
 
 /// The DRY penalty: tokens that would extend a repetition of what was said before lose
-/// `multiplier * base ^ (repeated length - allowed_length)`.
+/// `multiplier * base ^ (repeated length - allowed_length)`, where the repeated length counts the
+/// tokens that repeat already, without the new one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DryParams {
     /// Scale of the penalty; 0: off.
     pub multiplier: f32,
     /// Growth with each repeated token; at least 1.
     pub base: f32,
-    /// Repetitions up to this many tokens cost nothing.
+    /// Repeated tokens from which extending them costs something; then it costs `multiplier`.
     pub allowed_length: u32,
     /// How many of the last tokens are searched; -1: all, 0: off.
     pub penalty_last_n: i32,
-    /// Token sequences that a repetition cannot reach across.
+    /// Strings that a repetition cannot reach across, wherever they stand in the tokens' text.
     pub sequence_breakers: Vec<String>,
 }
 
