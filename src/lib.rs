@@ -4,6 +4,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`cli`] | the commands of `pleach` |
 //! | [`daemon`] | start and stop order, signals, systemd |
 //! | [`http`] | the OpenAI wire: routes, validation, errors, server-sent events |
 //! | [`actors`] | thin actix adapters around the pure state machines |
@@ -20,6 +21,8 @@
 //! "Pure" means: no clock, no I/O, no runtime. Time and randomness come in as arguments.
 
 pub mod chat;
+pub mod cli;
+pub mod config;
 pub mod device;
 pub mod sampling;
 pub mod session;
