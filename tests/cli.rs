@@ -1,5 +1,7 @@
 //! The commands that need no model: their output, errors and exit codes.
 
+#![allow(clippy::unwrap_used)]
+
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
@@ -92,4 +94,30 @@ fn usage_errors_exit_with_2() {
         assert_eq!(pleach(arguments, "").status.code(), Some(2), "{arguments:?}");
     }
     assert_eq!(pleach(&["--version"], "").status.code(), Some(0));
+}
+
+#[test]
+fn inspect_tells_what_the_small_model_is() {
+    let Ok(model) = std::env::var("PLEACH_MODEL") else {
+        eprintln!("skipped: PLEACH_MODEL is not set");
+        return;
+    };
+    let output = pleach(&["inspect", &model, "--json"], "");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let facts: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(facts["architecture"].is_string() && facts["parameters"].as_u64() > Some(0));
+    if model.contains("smollm2-135m-q4_1") {
+        assert_eq!(facts["architecture"], "llama");
+        assert_eq!(facts["file_type"], "Q4_1");
+        assert_eq!(facts["parameters"], 134_515_008);
+        assert_eq!(facts["kv_bytes_per_token"], 23_040);
+        assert_eq!(facts["tokenizer"]["pre"], "smollm");
+        assert_eq!(facts["tokenizer"]["tokens"], 49_152);
+        let ends = facts["tokenizer"]["end_tokens"].as_array().unwrap();
+        assert!(ends.iter().any(|end| end["text"] == "<|im_end|>"), "{ends:?}");
+        assert!(facts["chat_template"]["first_line"].as_str().unwrap().starts_with("{% for"));
+    }
+    let shown = pleach(&["inspect", &model], "");
+    assert_eq!(shown.status.code(), Some(0));
+    assert!(text(&shown.stdout).contains("\nend tokens     "), "{}", text(&shown.stdout));
 }

@@ -1,5 +1,7 @@
 //! `config/example.toml` is complete, equals the defaults, and tells the ranges that are checked.
 
+#![allow(clippy::unwrap_used)]
+
 use pleach::config::{ApiKey, Config};
 use serde_json::Value;
 

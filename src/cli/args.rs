@@ -10,7 +10,9 @@ use crate::config::{DeviceKind, LogFormat, Overrides};
 /// Serves a language model over the OpenAI API.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "pleach", version, arg_required_else_help = true)]
-#[command(after_help = "Exit codes: 0 done, 1 failure, 2 usage or settings, 70 the daemon gave up.")]
+#[command(
+    after_help = "Exit codes: 0 done, 1 failure, 2 usage or settings, 70 the daemon gave up."
+)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -135,11 +137,8 @@ mod tests {
 
     #[test]
     fn the_help_tells_the_real_defaults() {
-        let help = Args::command()
-            .find_subcommand_mut("serve")
-            .unwrap()
-            .render_long_help()
-            .to_string();
+        let help =
+            Args::command().find_subcommand_mut("serve").unwrap().render_long_help().to_string();
         let config = Config::default();
         for default in [
             config.server.listen.to_string(),

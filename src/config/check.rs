@@ -52,7 +52,8 @@ impl Problems {
         if self.0.is_empty() {
             return Ok(());
         }
-        let with_place = |(key, message): (String, String)| Problem { place: place_of(&key), key, message };
+        let with_place =
+            |(key, message): (String, String)| Problem { place: place_of(&key), key, message };
         Err(ConfigError::Invalid(self.0.into_iter().map(with_place).collect()))
     }
 }

@@ -8,9 +8,7 @@ use super::check::Problems;
 pub(super) const GGML_MAX_SEQUENCES: u32 = 256;
 
 /// Which device runs the model.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
     /// llama.cpp's library: a GGUF model on the CPU, or on what the library was built for.

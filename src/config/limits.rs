@@ -35,7 +35,7 @@ pub struct LimitsConfig {
     /// proxy's read timeout.
     pub ping_seconds: u64,
     /// How long a stream's head waits for the first frame, so that an early failure gets its own
-    /// status code. Default 50, 0 to 10000.
+    /// status code. Default 1000, 0 to 10000.
     pub stream_head_delay_ms: u64,
 }
 
@@ -53,7 +53,7 @@ impl Default for LimitsConfig {
             max_answer_tokens: 0,
             frame_capacity: 64,
             ping_seconds: 15,
-            stream_head_delay_ms: 50,
+            stream_head_delay_ms: 1000,
         }
     }
 }

@@ -51,10 +51,9 @@ impl ModelConfig {
     }
 
     pub(super) fn resolve_paths(&mut self, folder: &Path) {
-        for path in [&mut self.path, &mut self.tokenizer, &mut self.chat_template] {
-            if let Some(path) = path {
-                *path = folder.join(&*path);
-            }
+        let paths = [&mut self.path, &mut self.tokenizer, &mut self.chat_template];
+        for path in paths.into_iter().flatten() {
+            *path = folder.join(&*path);
         }
     }
 

@@ -15,6 +15,12 @@ pub struct ServerConfig {
     pub listen: SocketAddr,
     /// Threads that read requests and write streams. Default 1, 1 to 64.
     pub workers: u32,
+    /// Connections over which no further one is accepted. Default 16384, 1 to 1048576; each needs a
+    /// file descriptor.
+    pub max_connections: u32,
+    /// A client without a key is known by the address that the proxy in front names
+    /// (`Forwarded`, `X-Forwarded-For`). Default false: without a proxy clients could choose it.
+    pub trust_forwarded: bool,
     /// `/metrics` answers without an API key. Default false; of no effect without keys.
     pub public_metrics: bool,
     /// Origins whose pages may call the API from a browser: `https://chat.example`, or `*` for
@@ -32,6 +38,8 @@ impl Default for ServerConfig {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
             workers: 1,
+            max_connections: 16_384,
+            trust_forwarded: false,
             public_metrics: false,
             cors_origins: Vec::new(),
             keep_alive_seconds: 75,
@@ -43,6 +51,7 @@ impl Default for ServerConfig {
 impl ServerConfig {
     pub(super) fn check(&self, problems: &mut Problems) {
         problems.range("server.workers", self.workers, 1..=64);
+        problems.range("server.max_connections", self.max_connections, 1..=1_048_576);
         problems.range("server.keep_alive_seconds", self.keep_alive_seconds, 1..=3600);
         let head_timeout = self.client_head_timeout_seconds;
         problems.range("server.client_head_timeout_seconds", head_timeout, 1..=300);
@@ -50,9 +59,7 @@ impl ServerConfig {
             if !is_origin(origin) {
                 problems.add(
                     format!("server.cors_origins[{index}]"),
-                    format!(
-                        "must be \"*\" or scheme://host[:port] without a path, not {origin:?}"
-                    ),
+                    format!("must be \"*\" or scheme://host[:port] without a path, not {origin:?}"),
                 );
             }
         }

@@ -39,9 +39,8 @@ fn a_flag_beats_the_file_and_the_file_beats_the_default() {
     let fixture = Fixture::new(
         "[model]\npath = \"model.gguf\"\n[limits]\nmax_sessions = 3\nmax_queued = 5\n",
     );
-    let config = fixture
-        .load(&Overrides { max_sessions: Some(4), ..Overrides::default() })
-        .unwrap();
+    let config =
+        fixture.load(&Overrides { max_sessions: Some(4), ..Overrides::default() }).unwrap();
     assert_eq!(config.limits.max_sessions, 4);
     assert_eq!(config.limits.max_queued, 5);
     assert_eq!(config.limits.max_choices, LimitsConfig::default().max_choices);
