@@ -1,0 +1,126 @@
+//! Which tokens end an answer, and the kinds that files are known to get wrong.
+
+use super::{Token, TokenKind};
+use crate::TokenId;
+
+/// Tokens that end a turn or a text in every model that has one of that name. Files often name
+/// only one of several, as llama.cpp found; its list is followed, since a model is tested there.
+const END_TEXTS: [&str; 25] = [
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|flush|>",
+    "<|calls|>",
+    "<end_of_turn>",
+    "<|endoftext|>",
+    "</s>",
+    "<|eom_id|>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "[EOS]",
+    "<|end_of_text|>",
+    "<end_of_utterance>",
+    "<eos>",
+    "<turn|>",
+    "<|tool_response>",
+    "<｜end▁of▁sentence｜>",
+    "[e~[",
+    "<|fim_pad|>",
+    "<|repo_name|>",
+    "<|file_sep|>",
+];
+
+/// Markers of the Harmony format that the chat parser must see in the text.
+const VISIBLE_TEXTS: [&str; 4] = ["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"];
+
+/// Corrects kinds and gives every token that ends an answer: `named` by the model's files, and
+/// those known by their text.
+pub(super) fn settle(tokens: &mut [Token], named: &[TokenId]) -> Vec<TokenId> {
+    let id_of = |tokens: &[Token], text: &str| {
+        let found = tokens.iter().position(|token| token.bytes == text.as_bytes());
+        found.and_then(|index| TokenId::try_from(index).ok())
+    };
+    let mut ends = named.to_vec();
+    for (id, token) in (0..).zip(tokens.iter_mut()) {
+        if is_one_of(token, &END_TEXTS) {
+            token.kind = TokenKind::Control;
+            ends.push(id);
+        } else if is_one_of(token, &VISIBLE_TEXTS) {
+            token.kind = TokenKind::UserDefined;
+        }
+    }
+    // In Harmony and its kin `<|end|>` ends a message, and the answer goes on with the next.
+    let has = |tokens: &[Token], text: &str| id_of(tokens, text).is_some();
+    let messages_go_on = (has(tokens, "<|return|>") && has(tokens, "<|call|>"))
+        || (has(tokens, "<|flush|>") && (has(tokens, "<|call|>") || has(tokens, "<|calls|>")));
+    if messages_go_on {
+        take_back(tokens, &mut ends, id_of(tokens, "<|end|>"), TokenKind::UserDefined);
+    }
+    // Gemma 4 and PLaMo hold a `</s>` that is ordinary text (HTML's struck-out text).
+    if has(tokens, "<|tool_response>") || has(tokens, "<|plamo:eos|>") {
+        take_back(tokens, &mut ends, id_of(tokens, "</s>"), TokenKind::Text);
+    }
+    ends.sort_unstable();
+    ends.dedup();
+    ends
+}
+
+fn is_one_of(token: &Token, texts: &[&str]) -> bool {
+    texts.iter().any(|text| token.bytes == text.as_bytes())
+}
+
+fn take_back(
+    tokens: &mut [Token],
+    ends: &mut Vec<TokenId>,
+    id: Option<TokenId>,
+    kind: TokenKind,
+) {
+    let Some(id) = id else { return };
+    ends.retain(|end| *end != id);
+    if let Some(token) = tokens.get_mut(id as usize) {
+        token.kind = kind;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settle_texts(texts: &[&str], named: &[TokenId]) -> (Vec<TokenId>, Vec<TokenKind>) {
+        let token = |text: &&str| Token {
+            bytes: text.as_bytes().to_vec(),
+            kind: TokenKind::Text,
+        };
+        let mut tokens: Vec<Token> = texts.iter().map(token).collect();
+        let ends = settle(&mut tokens, named);
+        (ends, tokens.into_iter().map(|token| token.kind).collect())
+    }
+
+    #[test]
+    fn turn_ends_are_found_by_text_and_become_control_tokens() {
+        let (ends, kinds) = settle_texts(&["a", "<|im_end|>", "</eos>", "<|endoftext|>"], &[2]);
+        assert_eq!(ends, [1, 2, 3]);
+        assert_eq!(kinds[1], TokenKind::Control);
+        assert_eq!(kinds[0], TokenKind::Text);
+    }
+
+    #[test]
+    fn in_harmony_the_end_of_a_message_is_not_the_end() {
+        let (ends, kinds) = settle_texts(&["<|end|>", "<|return|>", "<|call|>", "<|channel|>"], &[1]);
+        assert_eq!(ends, [1, 2]);
+        assert_eq!(kinds[0], TokenKind::UserDefined);
+        assert_eq!(kinds[3], TokenKind::UserDefined);
+        let (ends, _) = settle_texts(&["<|end|>", "<|endoftext|>"], &[]);
+        assert_eq!(ends, [0, 1]);
+    }
+
+    #[test]
+    fn gemma_4_keeps_its_ordinary_s_tag() {
+        let (ends, kinds) = settle_texts(&["</s>", "<|tool_response>", "<turn|>"], &[2]);
+        assert_eq!(ends, [1, 2]);
+        assert_eq!(kinds[0], TokenKind::Text);
+    }
+}

@@ -1,0 +1,152 @@
+//! The tokenizer against the model library's own, and against real `tokenizer.json` files.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::pretokenize::PreTokenizer;
+use super::selftest::{compare, texts};
+use super::*;
+use crate::TokenId;
+use crate::device::ggml::gguf::testing::{
+    Edit, LibraryTokenizer, model_path, rewrite, shared_path,
+};
+use crate::device::ggml::gguf::{GgufMetadata, GgufValue};
+
+const PRE_TOKENIZERS: [&str; 62] = [
+    "default",
+    "llama3",
+    "llama-v3",
+    "llama-bpe",
+    "falcon3",
+    "falcon-h1",
+    "pixtral",
+    "midm-2.0",
+    "lfm2",
+    "dbrx",
+    "smaug-bpe",
+    "chatglm-bpe",
+    "glm4",
+    "glm5",
+    "minicpm5",
+    "jais-2",
+    "qwen2",
+    "deepseek-r1-qwen",
+    "kormo",
+    "f2llmv2",
+    "megrez",
+    "stablelm2",
+    "hunyuan",
+    "solar-open",
+    "grok-2",
+    "qwen35",
+    "ufakzeka",
+    "laguna",
+    "gpt-2",
+    "phi-2",
+    "gigachat",
+    "a.x-4.0",
+    "mellum",
+    "exaone4",
+    "mpt",
+    "olmo",
+    "jais",
+    "trillion",
+    "granite-docling",
+    "starcoder",
+    "refact",
+    "command-r",
+    "smollm",
+    "codeshell",
+    "exaone",
+    "minerva-7b",
+    "mellum2",
+    "falcon",
+    "bloom",
+    "gpt3-finnish",
+    "poro-chat",
+    "viking",
+    "tekken",
+    "gpt-4o",
+    "llama4",
+    "kanana2",
+    "talkie",
+    "minimax-m2",
+    "granite-embed-multi-97m",
+    "deepseek-llm",
+    "deepseek-coder",
+    "deepseek-v3",
+];
+
+fn load(path: &Path) -> (Tokenizer, LibraryTokenizer) {
+    let metadata = GgufMetadata::read(path).expect("reads");
+    let tokenizer = Tokenizer::from_gguf(&metadata).expect("builds");
+    (tokenizer, LibraryTokenizer::load(path).expect("the library loads it"))
+}
+
+/// How many of the texts differ, and a report on the first few.
+fn differences(ours: &Tokenizer, library: &LibraryTokenizer, special: SpecialTokens) -> Vec<String> {
+    let mut found = Vec::new();
+    for text in texts() {
+        let device = library.tokenize(&text, special == SpecialTokens::Parse).expect("tokenizes");
+        match ours.encode(&text, special) {
+            Ok(ids) if ids == device => {}
+            Ok(ids) => {
+                let pieces = |ids: &[TokenId]| -> Vec<String> {
+                    let piece = |id: &TokenId| {
+                        String::from_utf8_lossy(&ours.decode_bytes(&[*id])).into_owned()
+                    };
+                    ids.iter().map(piece).collect()
+                };
+                let at = ids.iter().zip(&device).take_while(|(a, b)| a == b).count();
+                let near = |ids: &[TokenId]| {
+                    pieces(&ids[at.saturating_sub(2).min(ids.len())..ids.len().min(at + 6)])
+                };
+                found.push(format!("{:?} | {:?}", near(&ids), near(&device)));
+            }
+            Err(VocabError::Unencodable { .. }) => {}
+            Err(error) => found.push(error.to_string()),
+        }
+    }
+    found
+}
+
+#[test]
+fn the_real_model_agrees_with_its_library() {
+    let Some(path) = model_path() else { return };
+    let (tokenizer, library) = load(&path);
+    compare(&tokenizer, |text| library.tokenize(text, true)).expect("agrees");
+    assert_eq!(differences(&tokenizer, &library, SpecialTokens::AsText), Vec::<String>::new());
+    let skipped = texts()
+        .iter()
+        .filter(|text| tokenizer.encode(text, SpecialTokens::Parse).is_err())
+        .count();
+    println!("{} texts, {skipped} cannot be spelled", texts().len());
+
+    let vocabulary = tokenizer.vocabulary();
+    assert_eq!(vocabulary.len(), 49_152);
+    for id in 0..49_152 {
+        assert_eq!(vocabulary.is_end(id), library.is_end(id), "token {id}");
+    }
+    assert_eq!(vocabulary.bytes(vocabulary.end_tokens()[0]), b"<|endoftext|>");
+    assert!(!tokenizer.add_bos());
+    assert_eq!(tokenizer.bos(), Some(1));
+}
+
+#[test]
+fn every_pre_tokenizer_agrees_with_the_library() {
+    let Some(path) = model_path() else { return };
+    let folder = TempDir::new().expect("temporary folder");
+    let target = folder.path().join("vocabulary.gguf");
+    let mut wrong = Vec::new();
+    for name in PRE_TOKENIZERS {
+        assert!(PreTokenizer::by_name(name).is_ok(), "{name} is known");
+        rewrite(&path, &target, &[Edit::Text("tokenizer.ggml.pre", name)]);
+        let (tokenizer, library) = load(&target);
+        let found = differences(&tokenizer, &library, SpecialTokens::Parse);
+        if !found.is_empty() {
+            wrong.push(format!("{name}: {} {}", found.len(), found[..found.len().min(6)].join("\n    ")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
