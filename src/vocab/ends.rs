@@ -5,7 +5,7 @@ use crate::TokenId;
 
 /// Tokens that end a turn or a text in every model that has one of that name. Files often name
 /// only one of several, as llama.cpp found; its list is followed, since a model is tested there.
-const END_TEXTS: [&str; 25] = [
+const END_TEXTS: [&str; 33] = [
     "<|eot_id|>",
     "<|im_end|>",
     "<|end|>",
@@ -29,7 +29,15 @@ const END_TEXTS: [&str; 25] = [
     "<｜end▁of▁sentence｜>",
     "[e~[",
     "<|fim_pad|>",
+    "<fim-pad>",
+    "<fim_pad>",
+    "<PAD>",
+    "[PAD]",
+    "<|fim_repo|>",
     "<|repo_name|>",
+    "<fim-repo>",
+    "<REPO>",
+    "<reponame>",
     "<|file_sep|>",
 ];
 

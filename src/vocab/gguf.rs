@@ -9,7 +9,7 @@ use tokenizers::models::bpe::BPE;
 use super::bytes::{Spelling, char_of_byte, fallback_byte};
 use super::ends::settle;
 use super::partition::{Part, Partition, Special};
-use super::pretokenize::{PreTokenizer, Splitter};
+use super::pretokenize::{Pattern, PreTokenizer, Splitter};
 use super::sentencepiece::SentencePiece;
 use super::tokenizer::{Built, shortened};
 use super::{SpecialTokens, Token, TokenKind, VocabError, Vocabulary};
@@ -26,8 +26,16 @@ const ADD_BOS: &str = "tokenizer.ggml.add_bos_token";
 const ADD_SPACE_PREFIX: &str = "tokenizer.ggml.add_space_prefix";
 const BOS: &str = "tokenizer.ggml.bos_token_id";
 const EOS: &str = "tokenizer.ggml.eos_token_id";
-const EOT: &str = "tokenizer.ggml.eot_token_id";
-const EOM: &str = "tokenizer.ggml.eom_token_id";
+/// The keys that name a token at which an answer ends. The last three mark the borders of files in
+/// code models, past which a model writes what nobody asked for.
+const ENDS: [&str; 6] = [
+    EOS,
+    "tokenizer.ggml.eot_token_id",
+    "tokenizer.ggml.eom_token_id",
+    "tokenizer.ggml.fim_pad_token_id",
+    "tokenizer.ggml.fim_rep_token_id",
+    "tokenizer.ggml.fim_sep_token_id",
+];
 
 /// Encodes by the rules of a GGUF file.
 pub(super) struct GgufEngine {
@@ -74,7 +82,7 @@ impl GgufEngine {
             kind => return Err(VocabError::UnknownModel { kind: kind.to_owned() }),
         };
         let mut tokens = entries.tokens(spelling)?;
-        let ends = settle(&mut tokens, &entries.named(metadata, model, &[EOS, EOT, EOM])?);
+        let ends = settle(&mut tokens, &entries.named(metadata, model, &ENDS)?);
         let bos = entries.named(metadata, model, &[BOS])?.first().copied();
         let add_bos = metadata.boolean(ADD_BOS)?.unwrap_or(add_bos && bos.is_some())
             || model == "gemma4";
@@ -262,7 +270,7 @@ fn byte_level(metadata: &GgufMetadata, entries: &Entries<'_>) -> Result<Parts, V
 }
 
 fn raw_merges(metadata: &GgufMetadata, entries: &Entries<'_>) -> Result<Parts, VocabError> {
-    let splitter = Splitter::new(&[r"[^\n]+|\n+"])?;
+    let splitter = Splitter::new(&[Pattern::Plain(r"[^\n]+|\n+")])?;
     let merges = bpe(metadata, entries, |builder| builder.byte_fallback(true))?;
     Ok((Words::RawMerges { splitter, merges }, Spelling::SentencePiece, true))
 }
