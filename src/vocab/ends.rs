@@ -1,11 +1,11 @@
 //! Which tokens end an answer, and the kinds that files are known to get wrong.
 
-use super::{Token, TokenKind};
+use super::{Token, TokenKind, Vocabulary};
 use crate::TokenId;
 
 /// Tokens that end a turn or a text in every model that has one of that name. Files often name
 /// only one of several, as llama.cpp found; its list is followed, since a model is tested there.
-const END_TEXTS: [&str; 33] = [
+const END_MARKERS: [&str; 21] = [
     "<|eot_id|>",
     "<|im_end|>",
     "<|end|>",
@@ -15,31 +15,48 @@ const END_TEXTS: [&str; 33] = [
     "<|calls|>",
     "<end_of_turn>",
     "<|endoftext|>",
-    "</s>",
     "<|eom_id|>",
-    "<EOT>",
-    "_<EOT>",
-    "[EOT]",
-    "[EOS]",
     "<|end_of_text|>",
     "<end_of_utterance>",
-    "<eos>",
     "<turn|>",
     "<|tool_response>",
     "<｜end▁of▁sentence｜>",
     "[e~[",
     "<|fim_pad|>",
+    "<|fim_repo|>",
+    "<|repo_name|>",
+    "<|file_sep|>",
+    "_<EOT>",
+];
+
+/// Names that end an answer only where the file marks the token as an added one. Elsewhere it is
+/// ordinary text: Qwen's vocabularies hold HTML's `</s>`, at which no answer may end. (llama.cpp
+/// does not make that difference.)
+const END_NAMES: [&str; 12] = [
+    "</s>",
+    "<EOT>",
+    "[EOT]",
+    "[EOS]",
+    "<eos>",
     "<fim-pad>",
     "<fim_pad>",
     "<PAD>",
     "[PAD]",
-    "<|fim_repo|>",
-    "<|repo_name|>",
     "<fim-repo>",
     "<REPO>",
     "<reponame>",
-    "<|file_sep|>",
 ];
+
+/// The names above that are ordinary text in this vocabulary.
+pub(super) fn ordinary_names(vocabulary: &Vocabulary) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for id in 0..vocabulary.len() {
+        let token = TokenId::try_from(id).ok().and_then(|id| vocabulary.get(id));
+        let ordinary = token.filter(|token| token.kind == TokenKind::Text);
+        names.extend(END_NAMES.iter().filter(|name| ordinary.is_some_and(|t| is(t, name))));
+    }
+    names
+}
 
 /// Markers of the Harmony format that the chat parser must see in the text.
 const VISIBLE_TEXTS: [&str; 4] = ["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"];
@@ -48,15 +65,17 @@ const VISIBLE_TEXTS: [&str; 4] = ["<|channel|>", "<|message|>", "<|start|>", "<|
 /// those known by their text.
 pub(super) fn settle(tokens: &mut [Token], named: &[TokenId]) -> Vec<TokenId> {
     let id_of = |tokens: &[Token], text: &str| {
-        let found = tokens.iter().position(|token| token.bytes == text.as_bytes());
+        let found = tokens.iter().position(|token| is(token, text));
         found.and_then(|index| TokenId::try_from(index).ok())
     };
     let mut ends = named.to_vec();
     for (id, token) in (0..).zip(tokens.iter_mut()) {
-        if is_one_of(token, &END_TEXTS) {
+        let added = matches!(token.kind, TokenKind::Control | TokenKind::UserDefined);
+        let named = |names: &[&str]| names.iter().any(|name| is(token, name));
+        if named(&END_MARKERS) || (added && named(&END_NAMES)) {
             token.kind = TokenKind::Control;
             ends.push(id);
-        } else if is_one_of(token, &VISIBLE_TEXTS) {
+        } else if named(&VISIBLE_TEXTS) {
             token.kind = TokenKind::UserDefined;
         }
     }
@@ -76,8 +95,8 @@ pub(super) fn settle(tokens: &mut [Token], named: &[TokenId]) -> Vec<TokenId> {
     ends
 }
 
-fn is_one_of(token: &Token, texts: &[&str]) -> bool {
-    texts.iter().any(|text| token.bytes == text.as_bytes())
+fn is(token: &Token, text: &str) -> bool {
+    token.bytes == text.as_bytes()
 }
 
 fn take_back(
@@ -126,9 +145,24 @@ mod tests {
     }
 
     #[test]
-    fn gemma_4_keeps_its_ordinary_s_tag() {
-        let (ends, kinds) = settle_texts(&["</s>", "<|tool_response>", "<turn|>"], &[2]);
-        assert_eq!(ends, [1, 2]);
+    fn an_ordinary_s_tag_ends_nothing() {
+        let (ends, kinds) = settle_texts(&["</s>", "<|im_end|>"], &[]);
+        assert_eq!(ends, [1]);
         assert_eq!(kinds[0], TokenKind::Text);
+        let token = |kind| Token { bytes: b"</s>".to_vec(), kind };
+        let mut added = [token(TokenKind::UserDefined)];
+        assert_eq!(settle(&mut added, &[]), [0]);
+        assert_eq!(added[0].kind, TokenKind::Control);
+        let vocabulary = |kind| Vocabulary::new(vec![token(kind)], &[], None);
+        assert_eq!(ordinary_names(&vocabulary(TokenKind::Text)), ["</s>"]);
+        assert_eq!(ordinary_names(&vocabulary(TokenKind::Control)), [""; 0]);
+    }
+
+    #[test]
+    fn gemma_4_keeps_its_ordinary_s_tag() {
+        let token = |text: &str| Token { bytes: text.into(), kind: TokenKind::Control };
+        let mut tokens = ["</s>", "<|tool_response>", "<turn|>"].map(token);
+        assert_eq!(settle(&mut tokens, &[2]), [1, 2]);
+        assert_eq!(tokens[0].kind, TokenKind::Text);
     }
 }
