@@ -1,5 +1,26 @@
 //! Token bytes and kinds, the tokenizer, UTF-8 assembly.
 
+mod bytes;
+mod ends;
+mod error;
+#[cfg(feature = "ggml")]
+mod gguf;
+mod json;
+#[cfg(feature = "ggml")]
+mod partition;
+#[cfg(feature = "ggml")]
+mod pretokenize;
+pub mod selftest;
+#[cfg(feature = "ggml")]
+mod sentencepiece;
+mod tokenizer;
+mod utf8;
 mod vocabulary;
 
+#[cfg(all(test, feature = "ggml"))]
+mod tests;
+
+pub use error::VocabError;
+pub use tokenizer::{SpecialTokens, Tokenizer};
+pub use utf8::TextAssembler;
 pub use vocabulary::{Token, TokenKind, Vocabulary};
