@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// No runtime, no clock, no input or output, no logging of their own.
 const PURE: [&str; 5] = ["session", "schedule", "chat", "grammar", "sampling"];
-const NOT_PURE: [&str; 16] = [
+const NOT_PURE: [&str; 18] = [
     "tokio",
     "actix",
     "actix_rt",
@@ -16,7 +16,9 @@ const NOT_PURE: [&str; 16] = [
     "Instant::now",
     "SystemTime",
     "std::fs",
-    "std::io",
+    "stdin",
+    "stdout",
+    "stderr",
     "std::net",
     "std::env",
     "std::thread",
