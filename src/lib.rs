@@ -4,6 +4,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`cli`] | the commands of `pleach` |
 //! | [`daemon`] | start and stop order, signals, systemd |
 //! | [`http`] | the OpenAI wire: routes, validation, errors, server-sent events |
 //! | [`actors`] | thin actix adapters around the pure state machines |
@@ -21,6 +22,8 @@
 
 pub mod actors;
 pub mod chat;
+pub mod cli;
+pub mod config;
 pub mod device;
 pub mod sampling;
 pub mod schedule;

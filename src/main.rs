@@ -1,2 +1,5 @@
 //! The `pleach` command.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    pleach::cli::main()
+}

@@ -75,20 +75,32 @@ impl World {
         self.event(Event::Next { session: SessionId(id), tokens: tokens.to_vec() });
     }
 
-    /// Lets the device run its command; it must be a legal one.
-    fn step(&mut self) -> Effects {
+    /// What the device thread does before the step itself.
+    fn begin(&mut self) -> StepCommand {
         let command = self.running.take().expect("a step is in flight");
         if command.reset {
             self.device.reset().unwrap();
         }
         command.releases.iter().for_each(|&slot| self.device.release(slot));
+        command
+    }
+
+    /// Lets the grace pass.
+    fn pass_grace(&mut self) {
+        self.now += Duration::from_millis(30);
+        self.event(Event::Tick);
+    }
+
+    /// Lets the device run its command; it must be a legal one.
+    fn step(&mut self) -> Effects {
+        let command = self.begin();
         let mut rows = Rows::new(self.device.info().vocab_size, 4);
         self.device.step(&command.batch, &mut rows).expect("a legal batch");
         self.done(command.epoch, Ok(Arc::new(rows)))
     }
 
     fn fail(&mut self, fault: StepFault) -> Effects {
-        let command = self.running.take().expect("a step is in flight");
+        let command = self.begin();
         self.done(command.epoch, Err(fault))
     }
 
@@ -157,6 +169,7 @@ fn a_straggler_is_waited_for_a_grace_and_no_longer() {
     world.submit(1, &[7]);
     world.submit(2, &[7]);
     world.step();
+    world.pass_grace();
     world.step();
     world.next(1, &[9]);
     assert!(world.running.is_none());
@@ -178,6 +191,7 @@ fn a_paused_session_is_not_waited_for_and_keeps_its_sequence() {
     world.submit(1, &[7]);
     world.submit(2, &[7]);
     world.step();
+    world.pass_grace();
     world.step();
     world.event(Event::Pause(SessionId(2)));
     world.next(1, &[9]);
@@ -235,6 +249,7 @@ fn a_device_fault_fails_its_batch_and_everyone_else_is_computed_again() {
     world.submit(1, &[7]);
     world.submit(2, &[7]);
     world.step();
+    world.pass_grace();
     world.step();
     world.event(Event::Pause(SessionId(2)));
     world.submit(3, &[7; 2]);

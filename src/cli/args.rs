@@ -1,0 +1,164 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{DeviceKind, LogFormat, Overrides};
+
+/// Serves a language model over the OpenAI API.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "pleach", version, arg_required_else_help = true)]
+#[command(
+    after_help = "Exit codes: 0 done, 1 failure, 2 usage or settings, 70 the daemon gave up."
+)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Load a model and answer requests until SIGTERM or Ctrl-C.
+    Serve(ServeArgs),
+    /// Read a config file and the files it names, and say what is wrong or what it comes to.
+    Check(CheckArgs),
+    /// Tell what a GGUF model is: architecture, context, tokenizer, template, end tokens.
+    Inspect(InspectArgs),
+    /// Read an API key from standard input and print the hash for [[auth.keys]].
+    HashKey,
+}
+
+/// `pleach serve`. Each flag beats the file's value.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ServeArgs {
+    /// Config file (TOML); config/example.toml shows every key.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// GGUF model to serve.
+    #[arg(long, value_name = "FILE")]
+    pub model: Option<PathBuf>,
+    /// Address and port to listen on [default: 127.0.0.1:8080].
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub listen: Option<SocketAddr>,
+    /// Threads of a device step; 0: the machine's cores but one [default: 0].
+    #[arg(long, value_name = "N")]
+    pub threads: Option<u32>,
+    /// Tokens that one session can hold; 0: as the model was trained [default: 4096].
+    #[arg(long, value_name = "TOKENS")]
+    pub context: Option<u32>,
+    /// Sessions that decode at once [default: 8].
+    #[arg(long, value_name = "N")]
+    pub max_sessions: Option<u32>,
+    /// What the model runs on [default: ggml].
+    #[arg(long, value_name = "KIND")]
+    pub device: Option<DeviceKind>,
+    /// How log lines look [default: text].
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
+    /// error, warn, info, debug, trace, or a filter by module [default: info].
+    #[arg(long, value_name = "FILTER")]
+    pub log_level: Option<String>,
+}
+
+/// `pleach check`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CheckArgs {
+    /// The config file.
+    pub config: PathBuf,
+}
+
+/// `pleach inspect`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct InspectArgs {
+    /// The GGUF file.
+    pub model: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl ServeArgs {
+    /// The flags as what they override.
+    pub fn overrides(&self) -> Overrides {
+        Overrides {
+            model: self.model.clone(),
+            listen: self.listen,
+            threads: self.threads,
+            context_tokens: self.context,
+            max_sessions: self.max_sessions,
+            device: self.device,
+            log_format: self.log_format,
+            log_level: self.log_level.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn every_flag_becomes_an_override() {
+        let line = "pleach serve --config c.toml --model m.gguf --listen 0.0.0.0:1 --threads 2 \
+                    --context 3 --max-sessions 4 --device simulated --log-format json \
+                    --log-level warn";
+        let args = Args::try_parse_from(line.split_whitespace()).unwrap();
+        let Command::Serve(serve) = args.command else { panic!("not serve") };
+        assert_eq!(serve.config, Some("c.toml".into()));
+        let expected = Overrides {
+            model: Some("m.gguf".into()),
+            listen: Some("0.0.0.0:1".parse().unwrap()),
+            threads: Some(2),
+            context_tokens: Some(3),
+            max_sessions: Some(4),
+            device: Some(DeviceKind::Simulated),
+            log_format: Some(LogFormat::Json),
+            log_level: Some("warn".into()),
+        };
+        assert_eq!(serve.overrides(), expected);
+    }
+
+    #[test]
+    fn nothing_is_overridden_unasked() {
+        assert_eq!(ServeArgs::default().overrides(), Overrides::default());
+    }
+
+    #[test]
+    fn the_help_tells_the_real_defaults() {
+        let help =
+            Args::command().find_subcommand_mut("serve").unwrap().render_long_help().to_string();
+        let config = Config::default();
+        for default in [
+            config.server.listen.to_string(),
+            config.device.threads.to_string(),
+            config.model.context_tokens.to_string(),
+            config.limits.max_sessions.to_string(),
+            "ggml".to_owned(),
+            "text".to_owned(),
+            config.log.level,
+        ] {
+            assert!(help.contains(&format!("[default: {default}]")), "{default}: {help}");
+        }
+    }
+
+    #[test]
+    fn bad_values_are_usage_errors() {
+        for line in ["serve --listen localhost:1", "serve --threads -1", "serve --device tpu", ""] {
+            let words = std::iter::once("pleach").chain(line.split_whitespace());
+            let error = Args::try_parse_from(words).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{line}");
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! The llama.cpp device.
+
+pub mod gguf;
