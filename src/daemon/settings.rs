@@ -1,0 +1,135 @@
+//! From the configuration to each room's own settings.
+
+use std::time::Duration;
+
+use crate::actors::RuntimeSettings;
+use crate::config::{self, Config, ConfigError, FaultKind, LogFormat};
+use crate::device::simulated::{FaultPlan, InjectedFault, SimulatedSettings, TokenSource};
+use crate::http::auth::{ApiKey, Auth};
+use crate::http::{HttpSettings, RequestLimits};
+use crate::schedule;
+use crate::telemetry;
+
+/// Prompt tokens in a step in which other sessions decode: a step with them takes a few times as
+/// long as one without, not a hundred times.
+const PREFILL_BESIDE_DECODE_TOKENS: u32 = 128;
+
+pub(super) fn log_format(config: &Config) -> telemetry::logs::LogFormat {
+    match config.log.format {
+        LogFormat::Text => telemetry::logs::LogFormat::Text,
+        LogFormat::Json => telemetry::logs::LogFormat::Json,
+    }
+}
+
+pub(super) fn http(config: &Config) -> Result<HttpSettings, ConfigError> {
+    let (server, limits) = (&config.server, &config.limits);
+    let defaults = HttpSettings::default();
+    Ok(HttpSettings {
+        listen: vec![server.listen],
+        workers: server.workers as usize,
+        max_connections: server.max_connections as usize,
+        keep_alive: seconds(server.keep_alive_seconds),
+        head_timeout: seconds(server.client_head_timeout_seconds),
+        body_timeout: seconds(limits.body_timeout_seconds),
+        body_bytes_max: usize::try_from(limits.max_body_bytes).unwrap_or(usize::MAX),
+        cors_origins: server.cors_origins.clone(),
+        auth: auth(config)?,
+        metrics_public: server.public_metrics,
+        trust_forwarded: server.trust_forwarded,
+        ping_interval: seconds(limits.ping_seconds),
+        stream_head_delay: Duration::from_millis(limits.stream_head_delay_ms),
+        frame_capacity: limits.frame_capacity as usize,
+        request_deadline: Some(seconds(limits.request_deadline_seconds)),
+        // All sessions have ended by then; what is left is bytes on their way.
+        shutdown_timeout: Duration::from_secs(1),
+        limits: RequestLimits {
+            max_requests: limits.max_sessions as usize + limits.max_queued as usize,
+            choices_max: limits.max_choices,
+            answer_tokens_max: match limits.max_answer_tokens {
+                0 => None,
+                tokens => Some(tokens),
+            },
+            sampling: config.sampling.to_params(),
+            ..defaults.limits
+        },
+        ..defaults
+    })
+}
+
+fn auth(config: &Config) -> Result<Auth, ConfigError> {
+    let keys = config.auth.client_keys()?;
+    if keys.is_empty() {
+        return Ok(Auth::Off);
+    }
+    let hashed = |key: &config::ClientKey| ApiKey::from_sha256(&key.name, key.digest.0);
+    Ok(Auth::Keys(keys.iter().map(hashed).collect()))
+}
+
+pub(super) fn runtime(config: &Config) -> RuntimeSettings {
+    let limits = &config.limits;
+    RuntimeSettings {
+        session_threads: session_threads(),
+        schedule: schedule::Settings {
+            prefill_beside_decode_tokens: PREFILL_BESIDE_DECODE_TOKENS,
+            step_deadline: seconds(config.device.step_deadline_seconds),
+        },
+        queue_deadline: Some(seconds(limits.queue_deadline_seconds)),
+        stall_timeout: seconds(limits.stall_timeout_seconds),
+    }
+}
+
+/// A thread for each four cores: a session's work between two steps is a small part of a step.
+fn session_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(4))
+}
+
+#[cfg(feature = "ggml")]
+pub(super) fn ggml(config: &Config, model: &std::path::Path) -> crate::device::ggml::GgmlSettings {
+    use crate::device::ggml::{GgmlSettings, RepeatableMode};
+
+    let repeatable = match config.device.repeatable {
+        config::RepeatableMode::Auto => RepeatableMode::Auto,
+        config::RepeatableMode::On => RepeatableMode::On,
+        config::RepeatableMode::Off => RepeatableMode::Off,
+    };
+    GgmlSettings {
+        context_tokens: config.model.context_tokens,
+        max_sequences: config.limits.max_sessions,
+        max_batch_tokens: config.device.max_batch_tokens,
+        threads: config.device.threads,
+        repeatable,
+        gpu_layers: i32::try_from(config.device.gpu_layers).unwrap_or(i32::MAX),
+        ..GgmlSettings::new(model)
+    }
+}
+
+pub(super) fn simulated(config: &Config) -> SimulatedSettings {
+    let simulated = &config.device.simulated;
+    let source = match &simulated.script {
+        Some(text) => TokenSource::script(text),
+        None => TokenSource::Seeded(simulated.seed),
+    };
+    let fault = simulated.fault.map(|kind| match kind {
+        FaultKind::Panic => InjectedFault::Panic,
+        FaultKind::Hang => InjectedFault::Hang(seconds(simulated.hang_seconds)),
+        FaultKind::Nan => InjectedFault::NanRow,
+        FaultKind::ShortRow => InjectedFault::ShortRow,
+        FaultKind::Error => InjectedFault::Error,
+    });
+    let plan = |fault| FaultPlan { at_step: simulated.fault_at_step, fault };
+    SimulatedSettings {
+        context_tokens: config.model.context_tokens.max(1),
+        max_sequences: config.limits.max_sessions,
+        max_batch_tokens: config.device.max_batch_tokens,
+        vocab_size: simulated.vocab_size as usize,
+        fixed: Duration::from_micros(simulated.fixed_us),
+        per_token: Duration::from_micros(simulated.per_token_us),
+        per_sequence: Duration::from_micros(simulated.per_sequence_us),
+        source,
+        faults: fault.map(plan).into_iter().collect(),
+    }
+}
+
+fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}

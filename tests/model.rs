@@ -1,0 +1,105 @@
+//! The real binary with the real small model, over real sockets. Skipped, with a line that says so,
+//! where the machine has no model.
+
+#![cfg(feature = "ggml")]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{Daemon, http};
+
+const COMPLETIONS: &str = "/v1/completions";
+const CHAT: &str = "/v1/chat/completions";
+
+fn daemon() -> Option<Daemon> {
+    let model = support::model()?;
+    Some(Daemon::start(&format!(
+        "[model]\npath = {:?}\ncontext_tokens = 1024\n[device]\nrepeatable = \"on\"\nthreads = 2\n\
+         [limits]\nmax_sessions = 9\n",
+        model.display().to_string()
+    )))
+}
+
+fn text(answer: &Value) -> String {
+    let choice = &answer["choices"][0];
+    choice["text"].as_str().or(choice["message"]["content"].as_str()).unwrap().to_owned()
+}
+
+#[test]
+fn the_small_model_answers_in_every_way() {
+    let Some(daemon) = daemon() else { return };
+    greedy_continuations(&daemon);
+    streams_equal_whole_answers(&daemon);
+    stops_across_tokens(&daemon);
+    log_probabilities(&daemon);
+    the_same_seed_gives_the_same_text_alone_and_among_others(&daemon);
+    daemon.all_zero();
+}
+
+fn greedy_continuations(daemon: &Daemon) {
+    let continued = |prompt: &str, max_tokens: u32| {
+        let body = json!({"prompt": prompt, "max_tokens": max_tokens, "temperature": 0});
+        text(&daemon.ask(COMPLETIONS, &body))
+    };
+    assert!(continued("The capital city of France is called", 8).starts_with(" Paris."));
+    assert!(continued("1, 2, 3, 4, 5,", 12).starts_with(" 6, 7, 8, 9,"));
+}
+
+fn streams_equal_whole_answers(daemon: &Daemon) {
+    let question = json!([{"role": "user", "content": "Name three colours, with an emoji each."}]);
+    for body in [
+        json!({"messages": question, "max_tokens": 40}),
+        json!({"messages": question, "max_tokens": 40, "temperature": 0.8, "seed": 3, "n": 3}),
+    ] {
+        let whole = daemon.ask(CHAT, &body);
+        let mut streamed = body.clone();
+        streamed["stream"] = true.into();
+        let events = daemon.stream(CHAT, &streamed);
+        assert_eq!(events.last(), Some(&Value::from("[DONE]")));
+        for choice in whole["choices"].as_array().unwrap() {
+            let index = choice["index"].as_u64().unwrap();
+            assert_eq!(http::joined(&events, index), choice["message"]["content"].as_str().unwrap());
+        }
+    }
+}
+
+fn stops_across_tokens(daemon: &Daemon) {
+    let body = json!({"prompt": "1, 2, 3, 4, 5,", "max_tokens": 30, "stop": ", 8"});
+    let answer = daemon.ask(COMPLETIONS, &body);
+    assert_eq!(text(&answer), " 6, 7");
+    assert_eq!(answer["choices"][0]["finish_reason"], "stop");
+}
+
+fn log_probabilities(daemon: &Daemon) {
+    let body = json!({"prompt": "1, 2, 3, 4, 5,", "max_tokens": 4, "logprobs": 3, "echo": true});
+    let answer = daemon.ask(COMPLETIONS, &body);
+    let logprobs = &answer["choices"][0]["logprobs"];
+    let tokens: String =
+        logprobs["tokens"].as_array().unwrap().iter().map(|token| token.as_str().unwrap()).collect();
+    assert_eq!(tokens, text(&answer));
+    let values = logprobs["token_logprobs"].as_array().unwrap();
+    assert!(values[0].is_null());
+    assert!(values[1..].iter().all(|value| value.as_f64().unwrap() <= 0.0));
+    assert!(values.last().unwrap().as_f64().unwrap() > -1.0, "counting on is easy");
+}
+
+fn the_same_seed_gives_the_same_text_alone_and_among_others(daemon: &Daemon) {
+    let body = json!({
+        "messages": [{"role": "user", "content": "Tell me a short story about a cat."}],
+        "max_tokens": 60, "temperature": 0.9, "top_p": 0.95, "seed": 11,
+    });
+    let alone = text(&daemon.ask(CHAT, &body));
+    let others: Vec<_> = (0..8)
+        .map(|seed| {
+            let other = json!({
+                "messages": [{"role": "user", "content": "Write about the sea. ".repeat(seed + 1)}],
+                "max_tokens": 400, "temperature": 1.0, "seed": seed, "stream": true,
+            });
+            http::open(daemon.address, CHAT, &other).unwrap()
+        })
+        .collect();
+    let among = text(&daemon.ask(CHAT, &body));
+    drop(others);
+    assert_eq!(alone, among);
+}
