@@ -5,6 +5,8 @@
 
 mod batch;
 mod error;
+#[cfg(feature = "ggml")]
+pub mod ggml;
 
 pub use batch::{Piece, Row, Rows, Slot, StepBatch};
 pub use error::DeviceError;
