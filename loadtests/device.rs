@@ -63,6 +63,8 @@ struct Figures {
     context: u32,
     prefill_tokens_per_second: f64,
     step: Duration,
+    /// CPU time of all threads, spinning included.
+    step_cpu: Duration,
     tokens_per_second: f64,
 }
 
@@ -80,7 +82,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     eprintln!("repeatable: {:?}", device.info().repeatable);
     let busy = Busy::start(options.busy);
     if !options.json {
-        println!("sequences  context  prefill tok/s  step ms  tok/s");
+        println!("sequences  context  prefill tok/s  step ms  cpu ms  tok/s");
     }
     for &context in &options.context {
         for &sequences in &options.sequences {
@@ -133,6 +135,7 @@ fn measure(
         shapes.decode(&slots)?;
     }
     let mut times = Vec::new();
+    let cpu_before = cpu_time();
     for _ in 0..options.steps {
         times.push(shapes.decode(&slots)?);
         if options.pause > 0 {
@@ -140,17 +143,20 @@ fn measure(
         }
     }
     let step = median(&times);
+    let step_cpu = cpu_time().saturating_sub(cpu_before) / options.steps.max(1);
     Ok(Figures {
         sequences,
         context,
         prefill_tokens_per_second: f64::from(context) / median(&prefills).as_secs_f64(),
         step,
+        step_cpu,
         tokens_per_second: f64::from(sequences) / step.as_secs_f64(),
     })
 }
 
 fn print(options: &Options, figures: &Figures) {
     let step_ms = figures.step.as_secs_f64() * 1000.0;
+    let cpu_ms = figures.step_cpu.as_secs_f64() * 1000.0;
     if options.json {
         let object = serde_json::json!({
             "model": options.model.display().to_string(),
@@ -159,19 +165,29 @@ fn print(options: &Options, figures: &Figures) {
             "context_tokens": figures.context,
             "prefill_tokens_per_second": figures.prefill_tokens_per_second,
             "step_ms_p50": step_ms,
+            "step_cpu_ms": cpu_ms,
             "tokens_per_second": figures.tokens_per_second,
         });
         println!("{object}");
     } else {
         println!(
-            "{:9}  {:7}  {:13.0}  {:7.1}  {:5.0}",
+            "{:9}  {:7}  {:13.0}  {step_ms:7.1}  {cpu_ms:6.1}  {:5.0}",
             figures.sequences,
             figures.context,
             figures.prefill_tokens_per_second,
-            step_ms,
             figures.tokens_per_second
         );
     }
+}
+
+/// CPU time of this process's threads, where Linux tells; else zero.
+fn cpu_time() -> Duration {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let nanoseconds = tasks.filter_map(|task| {
+        let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(nanoseconds.sum())
 }
 
 /// Threads that do nothing but take time; they report how much they got.
