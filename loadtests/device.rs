@@ -202,10 +202,10 @@ impl Busy {
         let threads = (0..count).map(|_| {
             let stop = Arc::clone(&stop);
             std::thread::spawn(move || {
-                let mut rounds = 0;
+                let mut rounds = 0u64;
                 while !stop.load(Ordering::Relaxed) {
                     for _ in 0..1000 {
-                        std::hint::black_box(rounds += 1);
+                        rounds = std::hint::black_box(rounds + 1);
                     }
                 }
                 rounds

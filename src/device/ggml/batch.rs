@@ -30,7 +30,13 @@ impl Batch {
     /// Appends a token and returns its index, by which its row of logits is asked for. The values
     /// fit the library's signed types: the caller has checked them against the vocabulary, the
     /// context and the number of sequences.
-    pub(super) fn push(&mut self, token: TokenId, position: u32, sequence: u32, row: bool) -> usize {
+    pub(super) fn push(
+        &mut self,
+        token: TokenId,
+        position: u32,
+        sequence: u32,
+        row: bool,
+    ) -> usize {
         let index = self.tokens.len();
         self.tokens.push(token.cast_signed());
         self.positions.push(position.cast_signed());

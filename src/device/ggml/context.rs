@@ -23,8 +23,8 @@ pub(super) struct Shape {
     /// Tokens in one call of `decode`.
     pub(super) batch_tokens: u32,
     pub(super) threads: u32,
-    /// Spinning between steps, see [`ThreadPool::new`]. `None`: threads are started anew each step.
-    pub(super) polling: Option<u32>,
+    /// Spinning between steps, see [`ThreadPool::new`].
+    pub(super) polling: u32,
     /// Let the library use its fused attention where it thinks that faster.
     pub(super) flash_attention: bool,
 }
@@ -54,7 +54,7 @@ pub(super) struct Context {
     raw: NonNull<sys::llama_context>,
     // The library holds pointers to all of these as long as `raw` lives.
     _model: Arc<Model>,
-    _pool: Option<ThreadPool>,
+    _pool: ThreadPool,
     _abort: Arc<AtomicBool>,
 }
 
@@ -80,10 +80,7 @@ impl Context {
         shape: &Shape,
         abort: Arc<AtomicBool>,
     ) -> Result<Self, DeviceError> {
-        let pool = match shape.polling {
-            Some(polling) => Some(ThreadPool::new(shape.threads, polling)?),
-            None => None,
-        };
+        let pool = ThreadPool::new(shape.threads, shape.polling)?;
         let params = params(shape, &abort)?;
         let (raw, errors) = library::with_errors(|| {
             // SAFETY: the model is alive; the context keeps an `Arc` of it and of the flag.
@@ -100,12 +97,9 @@ impl Context {
             )));
         };
         let mut context = Self { raw, _model: model, _pool: pool, _abort: abort };
-        if let Some(pool) = &context._pool {
-            // SAFETY: both are alive, and the context is freed before the pool.
-            unsafe {
-                sys::llama_attach_threadpool(context.raw.as_ptr(), pool.as_ptr(), pool.as_ptr());
-            }
-        }
+        let pool = context._pool.as_ptr();
+        // SAFETY: both are alive, and the context is freed before the pool.
+        unsafe { sys::llama_attach_threadpool(context.raw.as_ptr(), pool, pool) };
         if context.memory().is_null() {
             return Err(DeviceError::Load(
                 "this model keeps no KV memory: take a model that writes text".to_owned(),
@@ -178,9 +172,8 @@ impl Context {
             return false;
         };
         // SAFETY: as above; writes at most `room.len()` bytes.
-        let written = unsafe {
-            sys::llama_state_seq_get_data(raw, room.as_mut_ptr(), room.len(), sequence)
-        };
+        let written =
+            unsafe { sys::llama_state_seq_get_data(raw, room.as_mut_ptr(), room.len(), sequence) };
         written == size
     }
 
@@ -205,15 +198,14 @@ fn params(
     let threads = i32::try_from(shape.threads).unwrap_or(i32::MAX);
     // SAFETY: fills in a plain struct.
     let mut params = unsafe { sys::llama_context_default_params() };
-    params.n_ctx = u32::try_from(cells).ok().filter(|&cells| cells <= i32::MAX as u32).ok_or_else(
-        || {
+    params.n_ctx =
+        u32::try_from(cells).ok().filter(|&cells| cells <= i32::MAX as u32).ok_or_else(|| {
             DeviceError::Load(format!(
                 "{} sequences of {} tokens are more than llama.cpp can count: lower \
                  max_sequences or context_tokens",
                 shape.max_sequences, shape.context_tokens
             ))
-        },
-    )?;
+        })?;
     params.n_seq_max = shape.max_sequences;
     // One piece of work a call: a batch split in two would run the model twice.
     params.n_batch = shape.batch_tokens;

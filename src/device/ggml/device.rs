@@ -327,8 +327,7 @@ impl Device for GgmlDevice {
         // The old one first: there may not be room for two.
         self.context = None;
         self.held.fill(Held::Tokens(0));
-        let context =
-            Context::new(Arc::clone(&self.model), &self.shape, Arc::clone(&self.abort))?;
+        let context = Context::new(Arc::clone(&self.model), &self.shape, Arc::clone(&self.abort))?;
         self.context = Some(context);
         Ok(())
     }
@@ -367,10 +366,7 @@ fn shape(settings: &GgmlSettings, model: &Model) -> Result<Shape, DeviceError> {
     };
     let most = library::max_sequences();
     if !(1..=most).contains(&settings.max_sequences) {
-        return refuse(format!(
-            "max_sequences is {}: set 1 to {most}",
-            settings.max_sequences
-        ));
+        return refuse(format!("max_sequences is {}: set 1 to {most}", settings.max_sequences));
     }
     if !(1..=1 << 20).contains(&settings.max_batch_tokens) {
         return refuse(format!(
@@ -384,7 +380,7 @@ fn shape(settings: &GgmlSettings, model: &Model) -> Result<Shape, DeviceError> {
         max_sequences: settings.max_sequences,
         batch_tokens: settings.max_batch_tokens,
         threads: if settings.threads == 0 { threads::default_threads() } else { settings.threads },
-        polling: Some(settings.polling),
+        polling: settings.polling,
         flash_attention: settings.repeatable == RepeatableMode::Off
             && library::offloads(settings.gpu_layers),
     })
@@ -440,7 +436,9 @@ fn can_trim(context: &mut Context) -> Result<bool, DeviceError> {
         match context.decode(&mut batch) {
             Decoded::Done => {}
             other => {
-                return Err(DeviceError::Load(format!("a first step of the model failed: {other:?}")));
+                return Err(DeviceError::Load(format!(
+                    "a first step of the model failed: {other:?}"
+                )));
             }
         }
     }

@@ -84,7 +84,14 @@ impl<'a> Probe<'a> {
         let info = device.info();
         let (vocab_size, context) = (info.vocab_size, info.context_tokens as usize);
         let (max_batch, slots) = (info.max_batch_tokens as usize, info.max_sequences as usize);
-        Self { device, vocab_size, context, max_batch, slots, held: vec![Sequence::default(); slots] }
+        Self {
+            device,
+            vocab_size,
+            context,
+            max_batch,
+            slots,
+            held: vec![Sequence::default(); slots],
+        }
     }
 
     fn run(&mut self, progress: &mut dyn FnMut(f32) -> bool) -> Outcome {
@@ -355,4 +362,162 @@ fn compare(known: &[Line], found: &[Line], case: impl FnOnce() -> String) -> Out
         return Err(Stop::Differs(case()));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::device::{Capabilities, DeviceInfo};
+
+    /// When a row gets other bits.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Flaw {
+        None,
+        /// In steps of so many sequences or more.
+        Company(usize),
+        /// In pieces of more than one token, but for the first of a sequence.
+        Run,
+        /// In pieces of one token.
+        Single,
+        /// One by one behind so many tokens.
+        Far(usize),
+    }
+
+    /// Rows that follow from a sequence's tokens alone, but for the flaw.
+    struct Fake {
+        info: DeviceInfo,
+        held: Vec<Vec<TokenId>>,
+        flaw: Flaw,
+    }
+
+    impl Fake {
+        fn new(flaw: Flaw, max_sequences: u32, max_batch_tokens: u32, context_tokens: u32) -> Self {
+            let info = DeviceInfo {
+                kind: "fake",
+                description: String::new(),
+                vocab_size: 50,
+                context_tokens,
+                trained_context_tokens: 0,
+                max_sequences,
+                max_batch_tokens,
+                capabilities: Capabilities::default(),
+                repeatable: Repeatable::Untested,
+            };
+            Self { info, held: vec![Vec::new(); max_sequences as usize], flaw }
+        }
+
+        fn is_flawed(&self, batch: &StepBatch, piece: &Piece) -> bool {
+            match self.flaw {
+                Flaw::None => false,
+                Flaw::Company(width) => batch.pieces.len() >= width,
+                Flaw::Run => piece.tokens.len() > 1 && piece.start > 0,
+                Flaw::Single => piece.tokens.len() == 1 && piece.start < 10,
+                Flaw::Far(from) => piece.tokens.len() == 1 && piece.start as usize >= from,
+            }
+        }
+    }
+
+    impl Device for Fake {
+        fn info(&self) -> &DeviceInfo {
+            &self.info
+        }
+
+        fn step(&mut self, batch: &StepBatch, rows: &mut Rows) -> Result<(), DeviceError> {
+            assert!(batch.token_count() <= self.info.max_batch_tokens as usize);
+            for piece in &batch.pieces {
+                let flaw = u64::from(self.is_flawed(batch, piece));
+                let held = &mut self.held[piece.slot.0 as usize];
+                assert_eq!(held.len(), piece.start as usize);
+                for (index, &token) in piece.tokens.iter().enumerate() {
+                    // A flaw stays in the sequence, as it does in a KV memory.
+                    held.push(token + 1000 * flaw as TokenId);
+                    assert!(held.len() <= self.info.context_tokens as usize);
+                    if index + piece.rows_wanted as usize >= piece.tokens.len() {
+                        let sum = held.iter().fold(1u64, |sum, &token| {
+                            sum.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(u64::from(token))
+                        });
+                        rows.push(&[(sum >> 40) as f32; 50]);
+                    }
+                }
+            }
+            Ok(())
+        }
+
+        fn trim(&mut self, _: Slot, _: u32) -> Result<(), DeviceError> {
+            Err(DeviceError::Unsupported("trim"))
+        }
+
+        fn copy(&mut self, _: Slot, _: Slot) -> Result<(), DeviceError> {
+            Err(DeviceError::Unsupported("copy"))
+        }
+
+        fn save_state(&mut self, slot: Slot) -> Result<Vec<u8>, DeviceError> {
+            let held = &self.held[slot.0 as usize];
+            Ok(held.iter().flat_map(|token| token.to_le_bytes()).collect())
+        }
+
+        fn load_state(&mut self, slot: Slot, state: &[u8]) -> Result<(), DeviceError> {
+            let tokens = state.chunks(4).map(|four| u32::from_le_bytes(four.try_into().unwrap()));
+            self.held[slot.0 as usize] = tokens.collect();
+            Ok(())
+        }
+
+        fn release(&mut self, slot: Slot) {
+            self.held[slot.0 as usize].clear();
+        }
+
+        fn reset(&mut self) -> Result<(), DeviceError> {
+            Ok(())
+        }
+
+        fn abort_flag(&self) -> Arc<AtomicBool> {
+            Arc::default()
+        }
+    }
+
+    fn verdict(mut device: Fake) -> Repeatable {
+        let verdict = repeatability(&mut device).unwrap();
+        assert!(device.held.iter().all(Vec::is_empty), "not left empty");
+        verdict
+    }
+
+    #[test]
+    fn a_faultless_device_is_proven_whatever_its_shape() {
+        for (sequences, batch, context) in
+            [(8, 512, 4096), (1, 512, 4096), (2, 2, 600), (4, 1, 300), (64, 16, 256), (3, 7, 33)]
+        {
+            let device = Fake::new(Flaw::None, sequences, batch, context);
+            let shape = format!("{sequences} sequences, {batch} a step, {context} tokens");
+            assert_eq!(verdict(device), Repeatable::Proven, "{shape}");
+        }
+    }
+
+    #[test]
+    fn each_flaw_is_found_and_named() {
+        let cases = [
+            (Flaw::Company(2), "beside other sequences"),
+            (Flaw::Company(8), "beside other sequences"),
+            (Flaw::Run, "in chunks"),
+            (Flaw::Single, "in chunks"),
+            (Flaw::Far(250), "across 256"),
+            (Flaw::Far(505), "across 512"),
+        ];
+        for (flaw, part) in cases {
+            match verdict(Fake::new(flaw, 8, 512, 4096)) {
+                Repeatable::Refuted(case) => assert!(case.contains(part), "{case} lacks {part}"),
+                other => panic!("{part}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn it_can_be_cancelled_and_claims_nothing_of_a_context_too_short() {
+        let mut device = Fake::new(Flaw::None, 8, 512, 4096);
+        assert!(watched(&mut device, &mut |_| false).is_err());
+        assert!(device.held.iter().all(Vec::is_empty));
+        assert!(matches!(verdict(Fake::new(Flaw::None, 8, 512, 16)), Repeatable::Refuted(_)));
+    }
 }

@@ -75,14 +75,12 @@ fn prompt(count: u32) -> Vec<TokenId> {
 /// The likeliest `count` tokens after `text`.
 fn continuation(device: &mut GgmlDevice, text: &str, count: usize) -> Vec<TokenId> {
     let prompt = tokens(device, text);
-    let mut at = prompt.len() as u32;
     let mut row = step(device, vec![piece(0, 0, &prompt, 1)]).unwrap();
     let mut answer = Vec::new();
-    for _ in 0..count {
+    for at in (prompt.len() as u32..).take(count) {
         let token = argmax(&row[0]);
         answer.push(token);
         row = step(device, vec![piece(0, at, &[token], 1)]).unwrap();
-        at += 1;
     }
     device.release(Slot(0));
     answer
@@ -208,10 +206,10 @@ fn a_saved_state_goes_on_bit_for_bit_in_another_device() {
     step(&mut second, vec![piece(3, 0, &prompt(20), 0)]).unwrap();
     second.load_state(Slot(1), &saved).unwrap();
     let rows = step(&mut second, vec![piece(1, 50, &[5, 6], 2), piece(3, 20, &[1], 0)]).unwrap();
-    assert_eq!(rows.iter().map(|row| bits(row)).collect::<Vec<_>>(), [
-        bits(&expected[0]),
-        bits(&expected[1])
-    ]);
+    assert_eq!(
+        rows.iter().map(|row| bits(row)).collect::<Vec<_>>(),
+        [bits(&expected[0]), bits(&expected[1])]
+    );
     second.load_state(Slot(0), &empty).unwrap();
     step(&mut second, vec![piece(0, 0, &[5], 1)]).unwrap();
     // A slot in use, another shape.
@@ -228,7 +226,7 @@ fn a_damaged_state_is_refused_and_harms_nothing() {
     let expected = step(&mut device, vec![piece(0, 20, &[5], 1)]).unwrap();
     let mut flipped = saved.clone();
     flipped[saved.len() / 2] ^= 1;
-    let garbage: Vec<u8> = (0..100_000u32).map(|index| (index * 31 >> 3) as u8).collect();
+    let garbage: Vec<u8> = (0..100_000u32).map(|index| ((index * 31) >> 3) as u8).collect();
     for bad in [&[], &garbage[..], &saved[..saved.len() - 1], &saved[..40], &flipped[..]] {
         let error = device.load_state(Slot(1), bad).unwrap_err();
         assert!(matches!(error, DeviceError::Sequence { slot: Slot(1), .. }), "{error}");
@@ -241,8 +239,7 @@ fn a_damaged_state_is_refused_and_harms_nothing() {
 #[test]
 fn an_abort_ends_a_step_and_its_sequences_must_be_released() {
     let Some(model) = model() else { return };
-    let settings =
-        GgmlSettings { context_tokens: 2048, max_batch_tokens: 2048, ..settings(model) };
+    let settings = GgmlSettings { context_tokens: 2048, max_batch_tokens: 2048, ..settings(model) };
     let mut device = open(&settings);
     let expected = step(&mut device, vec![piece(1, 0, &prompt(8), 1)]).unwrap();
     let flag = device.abort_flag();

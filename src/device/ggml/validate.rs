@@ -64,7 +64,10 @@ pub(super) fn check(
             return refuse(format!("the piece of {slot} has no tokens"));
         }
         if piece.start != length {
-            return refuse(format!("{slot} has {length} tokens, its piece starts at {}", piece.start));
+            return refuse(format!(
+                "{slot} has {length} tokens, its piece starts at {}",
+                piece.start
+            ));
         }
         if u64::from(length) + count as u64 > u64::from(limits.context_tokens) {
             return refuse(format!(
