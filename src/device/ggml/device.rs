@@ -24,7 +24,7 @@ pub struct GgmlDevice {
     held: Vec<Held>,
     batch: Batch,
     abort: Arc<AtomicBool>,
-    /// `None` after a `reset` that failed. Dropped before the model.
+    /// `None` after a `reset` that failed.
     context: Option<Context>,
     model: Arc<Model>,
 }
