@@ -78,7 +78,8 @@ pub struct Scheduler {
     entries: HashMap<SessionId, Entry>,
     queue: BTreeSet<SessionId>,
     running: BTreeSet<SessionId>,
-    free_slots: Vec<Slot>,
+    /// The lowest is taken first: neighbouring sequences are cheaper on the ggml device.
+    free_slots: BTreeSet<Slot>,
     /// Slots whose sequences the device does not know to be over.
     releases: Vec<Slot>,
     /// The device's sequences are in an unknown state.
@@ -121,7 +122,7 @@ impl Scheduler {
             entries: HashMap::new(),
             queue: BTreeSet::new(),
             running: BTreeSet::new(),
-            free_slots: (0..device.max_sequences).rev().map(Slot).collect(),
+            free_slots: (0..device.max_sequences).map(Slot).collect(),
             releases: Vec::new(),
             must_reset: false,
             in_flight: None,
@@ -233,7 +234,7 @@ impl Scheduler {
             self.stop_awaiting();
         }
         if let Some(slot) = entry.slot {
-            self.free_slots.push(slot);
+            self.free_slots.insert(slot);
             self.releases.push(slot);
         }
     }
@@ -262,8 +263,10 @@ impl Scheduler {
         if chosen.is_empty() {
             return;
         }
-        let (pieces, flight): (Vec<Piece>, Vec<FlightPiece>) =
-            chosen.iter().filter_map(|&(session, count)| self.piece(session, count)).unzip();
+        let mut pieces: Vec<(Piece, FlightPiece)> =
+            chosen.iter().filter_map(|&(session, count)| self.piece(session, count)).collect();
+        pieces.sort_unstable_by_key(|(piece, _)| piece.slot);
+        let (pieces, flight) = pieces.into_iter().unzip();
         self.epoch += 1;
         self.in_flight =
             Some(InFlight { started: now, pieces: flight, hung: false, abort_sent: false });
@@ -277,13 +280,13 @@ impl Scheduler {
 
     /// Gives free slots to the sessions that have waited longest.
     fn admit(&mut self, effects: &mut Effects) {
-        while let Some(slot) = self.free_slots.pop() {
-            let Some(&session) = self.queue.first() else {
-                self.free_slots.push(slot);
-                return;
-            };
+        while let Some(&session) = self.queue.first() {
+            let Some(slot) = self.free_slots.pop_first() else { return };
             self.dequeue(session);
-            let Some(entry) = self.entries.get_mut(&session) else { continue };
+            let Some(entry) = self.entries.get_mut(&session) else {
+                self.free_slots.insert(slot);
+                continue;
+            };
             entry.slot = Some(slot);
             self.running.insert(session);
             if !std::mem::replace(&mut entry.started, true) {
@@ -420,7 +423,7 @@ impl Scheduler {
     fn recompute(&mut self, session: SessionId) {
         let Some(entry) = self.entries.get_mut(&session) else { return };
         if let Some(slot) = entry.slot {
-            self.free_slots.push(slot);
+            self.free_slots.insert(slot);
             self.releases.push(slot);
         }
         if entry.phase == Phase::Awaiting {
@@ -471,7 +474,7 @@ impl Scheduler {
 
     #[cfg(test)]
     pub(super) fn check(&self) {
-        let mut slots: Vec<Slot> = self.free_slots.clone();
+        let mut slots: Vec<Slot> = self.free_slots.iter().copied().collect();
         for (id, entry) in &self.entries {
             assert_eq!(entry.slot.is_some(), self.running.contains(id), "{id:?}");
             let queued = entry.slot.is_none() && entry.phase == Phase::Pending;
