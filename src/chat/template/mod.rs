@@ -1,0 +1,20 @@
+//! Chat templates: Jinja as `transformers` renders it, by a Rust engine.
+//!
+//! [`ChatTemplate::compile`] takes the template's source once; [`ChatTemplate::render`] turns a
+//! conversation into the prompt and may be called from many threads at a time. What Python would
+//! write is what this writes: `tests/template_parity.rs` compares the two on real templates. A
+//! template is data that came with a model, so it gets bounded work, depth and output.
+
+mod environment;
+mod error;
+mod filters;
+mod generation;
+mod methods;
+mod python_text;
+mod render;
+mod strftime;
+mod tests_of_type;
+mod tojson;
+
+pub use error::TemplateError;
+pub use render::{ChatTemplate, Limits, RenderInput};
