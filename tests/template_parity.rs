@@ -16,8 +16,68 @@ use time::macros::datetime;
 /// The same moment as in tests/python/render_templates.py.
 const NOW: time::OffsetDateTime = datetime!(2026-02-03 04:05:06 UTC);
 
-/// Differences that are meant: part of the template's name, probe (`*` for all), reason.
-const INTENDED: &[(&str, &str, &str)] = &[];
+/// A difference that is meant.
+struct Intended {
+    /// Part of the template's name.
+    template: &'static str,
+    /// Name of the probe; empty for all.
+    probe: &'static str,
+    /// Part of Python's error; empty where Python renders.
+    python_error: &'static str,
+    /// Why ours may differ.
+    reason: &'static str,
+}
+
+const INTENDED: &[Intended] = &[
+    Intended {
+        template: "",
+        probe: "",
+        python_error: "'NoneType' object is not iterable",
+        reason: "a loop over none is a loop over nothing: absent tools and documents do no harm",
+    },
+    Intended {
+        template: "llama-cpp-deepseek-r1",
+        probe: "",
+        python_error: "generator is not JSON serializable",
+        reason: "a lazy list is a list: this template is meant for llama.cpp, where it works",
+    },
+    Intended {
+        template: "functionary-medium-v3.1",
+        probe: "",
+        python_error: "",
+        reason: "`|safe` + text escapes the text's quotes in Python: an accident of its string class",
+    },
+    Intended {
+        template: "GigaChat3",
+        probe: "floats",
+        python_error: "",
+        reason: "the engine's own `~` writes floats from 1e16 up and below 1e-4 without an exponent",
+    },
+    Intended {
+        template: "llama4_pythonic",
+        probe: "nested_arguments",
+        python_error: "",
+        reason: "as above, inside a dict that is joined to a text",
+    },
+    Intended {
+        template: "toolace",
+        probe: "nested_arguments",
+        python_error: "",
+        reason: "as above, inside a dict that is joined to a text",
+    },
+    Intended {
+        template: "llama4_pythonic",
+        probe: "call_string",
+        python_error: "",
+        reason: "`loop.last` over a text's letters; prepared messages have an object there",
+    },
+    Intended {
+        template: "toolace",
+        probe: "call_string",
+        python_error: "",
+        reason: "`loop.last` over a text's letters; prepared messages have an object there",
+    },
+];
 
 #[derive(Debug, Clone, PartialEq)]
 enum Answer {
@@ -47,7 +107,8 @@ fn snippets_agree_with_python() {
             Err(error) => Answer::Failed(error.to_string()),
         };
         let theirs = &answers[&(path.display().to_string(), index.to_string())];
-        if !ours.agrees(theirs) {
+        let differs = snippet.get("differs").is_some();
+        if ours.agrees(theirs) == differs {
             differences.push(format!("{source}\n   ours   {ours:?}\n   python {theirs:?}"));
         }
     }
@@ -76,7 +137,7 @@ fn real_templates_agree_with_python() {
             let theirs = &answers[&(path.display().to_string(), probe_name.to_owned())];
             if ours.agrees(theirs) {
                 agreed += 1;
-            } else if let Some(at) = intended(&name, probe_name) {
+            } else if let Some(at) = intended(&name, probe_name, theirs) {
                 used[at] = true;
             } else {
                 differences.push(difference(&name, probe_name, &ours, theirs));
@@ -85,8 +146,12 @@ fn real_templates_agree_with_python() {
     }
     println!("{agreed} renders agree, {} differ", differences.len());
     assert!(differences.is_empty(), "{}", differences.join("\n"));
-    let unused: Vec<_> =
-        INTENDED.iter().zip(&used).filter(|(_, used)| !**used).map(|(entry, _)| entry).collect();
+    let unused: Vec<_> = INTENDED
+        .iter()
+        .zip(&used)
+        .filter(|(_, used)| !**used)
+        .map(|(entry, _)| (entry.template, entry.probe, entry.reason))
+        .collect();
     assert!(unused.is_empty(), "no longer different: {unused:?}");
 }
 
@@ -106,8 +171,17 @@ fn every_real_template_compiles() {
     assert_eq!(templates.len(), listed);
 }
 
-fn intended(template: &str, probe: &str) -> Option<usize> {
-    INTENDED.iter().position(|(name, of, _)| template.contains(name) && (*of == "*" || *of == probe))
+fn intended(template: &str, probe: &str, theirs: &Answer) -> Option<usize> {
+    let error = match theirs {
+        Answer::Failed(error) => error.as_str(),
+        Answer::Text(_) | Answer::Raised(_) => "",
+    };
+    INTENDED.iter().position(|entry| {
+        template.contains(entry.template)
+            && (entry.probe.is_empty() || entry.probe == probe)
+            && error.contains(entry.python_error)
+            && entry.python_error.is_empty() == error.is_empty()
+    })
 }
 
 /// Both answers from a little before the first byte that differs.

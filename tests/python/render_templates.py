@@ -62,9 +62,19 @@ def environment():
     return env
 
 
-def render(env, source, variables):
+def compiled(env, source):
+    """The template, or what Python says against it."""
     try:
-        return {"text": env.from_string(source).render(**variables)}
+        return env.from_string(source)
+    except Exception as error:
+        return error
+
+
+def render(template, variables):
+    try:
+        if isinstance(template, Exception):
+            raise template
+        return {"text": template.render(**variables)}
     except Raised as error:
         return {"error": str(error), "raised": True}
     except Exception as error:  # whatever Python raises is the answer here
@@ -79,11 +89,13 @@ def main():
         with open(path, encoding="utf-8") as file:
             text = file.read()
         if path.endswith(".json"):
-            jobs = [(i, s["source"], s["variables"]) for i, s in enumerate(json.loads(text))]
+            snippets = enumerate(json.loads(text))
+            jobs = [(i, compiled(env, s["source"]), s["variables"]) for i, s in snippets]
         else:
-            jobs = [(probe["name"], text, probe["variables"]) for probe in probes]
-        for probe, source, variables in jobs:
-            answer = render(env, source, variables)
+            template = compiled(env, text)
+            jobs = [(probe["name"], template, probe["variables"]) for probe in probes]
+        for probe, template, variables in jobs:
+            answer = render(template, variables)
             print(json.dumps({"template": path, "probe": probe, **answer}))
 
 

@@ -15,6 +15,9 @@ pub(super) fn add_to(env: &mut Environment) {
     env.add_filter("items", items);
     env.add_filter("upper", upper);
     env.add_filter("lower", lower);
+    env.add_filter("dictsort", dictsort);
+    env.add_filter("escape", escape);
+    env.add_filter("e", escape);
 }
 
 /// `int(value, default=0, base=10)`: what is no number is the default.
@@ -236,6 +239,53 @@ pub(super) fn pairs(value: &Value) -> Result<Value, Error> {
         pairs.push(Value::from(Tuple::from([key, item])));
     }
     Ok(Value::from(pairs))
+}
+
+/// `dictsort(value, case_sensitive=false, by="key", reverse=false)`.
+fn dictsort(
+    state: &State,
+    value: &Value,
+    case_sensitive: Option<bool>,
+    by: Option<String>,
+    rest: Kwargs,
+) -> Result<Value, Error> {
+    let case_sensitive = match case_sensitive {
+        Some(flag) => flag,
+        None => rest.get::<Option<bool>>("case_sensitive")?.unwrap_or(false),
+    };
+    let by = match by {
+        Some(by) => by,
+        None => rest.get::<Option<String>>("by")?.unwrap_or_else(|| "key".to_owned()),
+    };
+    let reverse = rest.get::<Option<bool>>("reverse")?.unwrap_or(false);
+    rest.assert_all_used()?;
+    state.consume_fuel(value.len().unwrap_or(0) as u64)?;
+    let named = Kwargs::from_iter([
+        ("case_sensitive", Value::from(case_sensitive)),
+        ("by", Value::from(by)),
+        ("reverse", Value::from(reverse)),
+    ]);
+    minijinja::filters::dictsort(value, named)
+}
+
+/// HTML escapes, spelled as markupsafe spells them.
+fn escape(value: &Value) -> Result<Value, Error> {
+    let text = python_text::to_str(value)?;
+    if value.is_safe() {
+        return Ok(value.clone());
+    }
+    let mut out = String::with_capacity(text.len());
+    for ch in text.chars() {
+        match ch {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&#34;"),
+            '\'' => out.push_str("&#39;"),
+            _ => out.push(ch),
+        }
+    }
+    Ok(Value::from_safe_string(out))
 }
 
 fn upper(value: &Value) -> Result<Value, Error> {

@@ -51,7 +51,14 @@ fn string_method(
             let (suffix,): (&str,) = from_args(args)?;
             Value::from(text.strip_suffix(suffix).unwrap_or(text))
         }
-        "index" | "rindex" => index(text, method, args)?,
+        "index" | "rindex" => {
+            let at = find(text, method == "rindex", args)?;
+            Value::from(at.ok_or_else(|| invalid("substring not found"))?)
+        }
+        "find" | "rfind" => match find(text, method == "rfind", args)? {
+            Some(at) => Value::from(at),
+            None => Value::from(-1),
+        },
         "isspace" => {
             let () = from_args(args)?;
             Value::from(!text.is_empty() && text.chars().all(python_text::is_space))
@@ -182,11 +189,16 @@ fn partition(text: &str, args: &[Value], side: Side) -> Result<Value, Error> {
     Ok(Value::from(Tuple::from(parts.map(Value::from))))
 }
 
-fn index(text: &str, method: &str, args: &[Value]) -> Result<Value, Error> {
-    let (what,): (&str,) = from_args(args)?;
-    let found = if method == "index" { text.find(what) } else { text.rfind(what) };
-    let at = found.ok_or_else(|| invalid("substring not found"))?;
-    Ok(Value::from(text.get(..at).unwrap_or_default().chars().count()))
+/// Position of a substring in characters, looked for from the optional start on.
+fn find(text: &str, from_right: bool, args: &[Value]) -> Result<Option<usize>, Error> {
+    let (what, start): (&str, Option<usize>) = from_args(args)?;
+    let start = start.unwrap_or(0);
+    let skipped: usize = text.chars().take(start).map(char::len_utf8).sum();
+    let Some(rest) = text.get(skipped..).filter(|_| start <= text.chars().count()) else {
+        return Ok(None);
+    };
+    let found = if from_right { rest.rfind(what) } else { rest.find(what) };
+    Ok(found.map(|at| start + rest.get(..at).unwrap_or_default().chars().count()))
 }
 
 /// `separator.join(strings)`; anything but strings is an error.

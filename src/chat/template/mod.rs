@@ -5,16 +5,24 @@
 //! write is what this writes: `tests/template_parity.rs` compares the two on real templates. A
 //! template is data that came with a model, so it gets bounded work, depth and output.
 
+mod caps;
+mod continuation;
 mod environment;
 mod error;
 mod filters;
 mod generation;
 mod methods;
+mod prepare;
 mod python_text;
 mod render;
 mod strftime;
 mod tests_of_type;
 mod tojson;
 
+pub use caps::{ArgumentsForm, EmptyContent, ReasoningKey, TemplateCaps};
 pub use error::TemplateError;
+pub use prepare::WriteCalls;
 pub use render::{ChatTemplate, Limits, RenderInput};
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,9 @@ use serde_json::Map;
 use time::OffsetDateTime;
 
 use super::environment::{self, TEMPLATE_NAME};
+use super::caps::TemplateCaps;
 use super::error::TemplateError;
+use super::prepare::{self, WriteCalls};
 use super::generation;
 
 /// Bounds on what a template may do.
@@ -33,10 +35,14 @@ impl Default for Limits {
 /// A compiled chat template.
 #[derive(Debug)]
 pub struct ChatTemplate {
-    env: Environment<'static>,
-    limits: Limits,
+    engine: Engine,
     variables: HashSet<String>,
+    caps: TemplateCaps,
 }
+
+/// Variables that no `chat_template_kwargs` may set.
+const OWN_VARIABLES: [&str; 5] =
+    ["messages", "tools", "add_generation_prompt", "raise_exception", "strftime_now"];
 
 /// All that a template sees.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +55,7 @@ pub struct RenderInput<'a> {
     pub documents: Option<&'a [serde_json::Value]>,
     /// Whether the prompt ends with the opening of the assistant's turn.
     pub add_generation_prompt: bool,
-    /// Further variables (`chat_template_kwargs`). They win over the fixed ones, as in Python.
+    /// Further variables (`chat_template_kwargs`). They may replace `documents` and the token texts.
     pub kwargs: &'a Map<String, serde_json::Value>,
     /// Text of the model's beginning-of-sequence token; empty where it has none.
     pub bos_token: &'a str,
@@ -75,16 +81,22 @@ impl ChatTemplate {
             );
             return Err(TemplateError::Compile { line: 0, message });
         }
-        let mut env =
-            environment::build(&limits).map_err(|error| TemplateError::from_compile(&error))?;
-        let source = generation::rewrite(source).into_owned();
-        env.add_template_owned(TEMPLATE_NAME, source)
-            .map_err(|error| TemplateError::from_compile(&error))?;
-        let variables = env
-            .get_template(TEMPLATE_NAME)
-            .map_err(|error| TemplateError::from_compile(&error))?
-            .undeclared_variables(false);
-        Ok(Self { env, limits, variables })
+        // Jinja reads every line end as a newline.
+        let source = source.replace("\r\n", "\n").replace('\r', "\n");
+        let source = generation::rewrite(&source).into_owned();
+        let failed = |error| TemplateError::from_compile(&error);
+        let mut env = environment::build(&limits).map_err(failed)?;
+        env.add_template_owned(TEMPLATE_NAME, source.clone()).map_err(failed)?;
+        let variables =
+            env.get_template(TEMPLATE_NAME).map_err(failed)?.undeclared_variables(false);
+        let engine = Engine { env, limits };
+        let caps = TemplateCaps::probe(&engine, &variables, &source)?;
+        Ok(Self { engine, variables, caps })
+    }
+
+    /// What the template can show.
+    pub fn caps(&self) -> &TemplateCaps {
+        &self.caps
     }
 
     /// Whether the template reads the variable `name` that it does not set itself.
@@ -92,8 +104,41 @@ impl ChatTemplate {
         self.variables.contains(name)
     }
 
+    /// Brings a client's messages into the form that this template takes.
+    ///
+    /// `write_calls` writes past tool calls as text for a template that does not show them
+    /// ([`TemplateCaps::tool_calls`]); without it such a call is an error, as is everything else
+    /// that the prompt would silently lose.
+    pub fn prepare(
+        &self,
+        messages: &[serde_json::Value],
+        write_calls: Option<WriteCalls>,
+    ) -> Result<Vec<serde_json::Value>, TemplateError> {
+        prepare::prepare(&self.caps, messages, write_calls)
+    }
+
     /// The prompt for `input`.
     pub fn render(&self, input: &RenderInput) -> Result<String, TemplateError> {
+        self.engine.render(input)
+    }
+}
+
+/// The environment with its one template.
+#[derive(Debug)]
+pub(super) struct Engine {
+    env: Environment<'static>,
+    limits: Limits,
+}
+
+impl Engine {
+    /// The prompt for `input`.
+    pub(super) fn render(&self, input: &RenderInput) -> Result<String, TemplateError> {
+        if let Some(name) = OWN_VARIABLES.iter().find(|name| input.kwargs.contains_key(**name)) {
+            return Err(TemplateError::Unsupported {
+                field: "chat_template_kwargs",
+                reason: format!("{name} is set by the request's own fields"),
+            });
+        }
         let template = self
             .env
             .get_template(TEMPLATE_NAME)

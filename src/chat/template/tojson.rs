@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use minijinja::value::{Kwargs, ValueKind};
+use minijinja::value::{Kwargs, Serde, ValueKind};
 use minijinja::{Error, ErrorKind, State, Value};
 
 use super::python_text::{self, NESTING_MAX, as_float};
@@ -27,6 +27,23 @@ pub(super) fn tojson(
     // Serialising is slower than copying: a quarter step for each byte, as the engine charges its own.
     state.consume_fuel(out.len() as u64 / 4)?;
     Ok(Value::from(out))
+}
+
+/// `json.dumps(value, ensure_ascii=False)` outside of a template.
+pub(super) fn dumps(value: &serde_json::Value) -> String {
+    let mut out = String::new();
+    let layout = Layout {
+        ascii: false,
+        indent: None,
+        item_separator: ", ".to_owned(),
+        key_separator: ": ".to_owned(),
+        sort_keys: false,
+    };
+    match layout.write(&mut out, &Value::from(Serde(value)), 0) {
+        Ok(()) => out,
+        // Deeper than we follow: compact JSON means the same.
+        Err(_) => value.to_string(),
+    }
 }
 
 fn or_kwarg(given: Option<Value>, rest: &Kwargs, name: &str) -> Result<Option<Value>, Error> {
