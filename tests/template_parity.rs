@@ -9,7 +9,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pleach::chat::template::{ChatTemplate, RenderInput, TemplateError};
+use pleach::chat::template::{
+    ArgumentsForm, ChatTemplate, RenderInput, TemplateCaps, TemplateError,
+};
 use serde_json::{Map, Value};
 use time::macros::datetime;
 
@@ -171,6 +173,38 @@ fn every_real_template_compiles() {
     assert_eq!(templates.len(), listed);
 }
 
+/// The labels were made with Python, by hand and by rule; what is found here must be the same.
+#[test]
+fn probes_find_what_the_manifest_says() {
+    let Some(templates) = real_templates() else { return };
+    let manifest = std::fs::read_to_string(templates[0].with_file_name("MANIFEST.tsv")).unwrap();
+    let mut rows = manifest.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+    let header = rows.next().unwrap();
+    let column = |name: &str| header.iter().position(|title| *title == name).unwrap();
+    let (form, tools) = (column("history_tool_args_form"), column("renders_tools"));
+    let mut differences = Vec::new();
+    for row in rows {
+        let source = std::fs::read_to_string(templates[0].with_file_name(row[0])).unwrap();
+        let template = ChatTemplate::compile(&source).unwrap();
+        let caps = template.caps();
+        let found = format!("{:?} calls {} tools {}", caps.arguments, caps.tool_calls, caps.tools);
+        if !labels_agree(caps, row[form], row[tools]) {
+            differences
+                .push(format!("{}: {found}; listed {} tools {}", row[0], row[form], row[tools]));
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+fn labels_agree(caps: &TemplateCaps, form: &str, tools: &str) -> bool {
+    let form_agrees = match form {
+        _ if form.starts_with("object") => caps.arguments == ArgumentsForm::Object,
+        _ if form.starts_with("string") => caps.arguments == ArgumentsForm::Text,
+        _ => true,
+    };
+    form_agrees && (tools == "yes") == caps.tools
+}
+
 fn intended(template: &str, probe: &str, theirs: &Answer) -> Option<usize> {
     let error = match theirs {
         Answer::Failed(error) => error.as_str(),
@@ -189,7 +223,9 @@ fn difference(template: &str, probe: &str, ours: &Answer, theirs: &Answer) -> St
     let (ours, theirs) = match (ours, theirs) {
         (Answer::Text(a), Answer::Text(b)) => {
             let at = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count();
-            let around = |text: &str| -> String { text.chars().skip(at.saturating_sub(40)).take(120).collect() };
+            let around = |text: &str| -> String {
+                text.chars().skip(at.saturating_sub(40)).take(120).collect()
+            };
             (format!("{:?}", around(a)), format!("{:?}", around(b)))
         }
         _ => (format!("{ours:.200?}"), format!("{theirs:.200?}")),

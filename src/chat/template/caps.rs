@@ -110,7 +110,9 @@ impl TemplateCaps {
         let parts = json!([{"type": "text", "text": TEXT}]);
         let list_content = match ask.render(&[user(parts)])? {
             // A template for strings may print the list itself.
-            Some(text) => text.contains(TEXT) && !text.contains("'type'") && !text.contains("\"type\""),
+            Some(text) => {
+                text.contains(TEXT) && !text.contains("'type'") && !text.contains("\"type\"")
+            }
             None => false,
         };
         let content = |text: &str| content_of(text, text_content || !list_content);
@@ -138,10 +140,15 @@ impl TemplateCaps {
             arguments,
             empty_content,
             reasoning_key: reasoning_key(source),
-            thinking_variables: ["enable_thinking", "thinking", "reasoning_effort", "thinking_budget"]
-                .into_iter()
-                .filter(|name| variables.contains(*name))
-                .collect(),
+            thinking_variables: [
+                "enable_thinking",
+                "thinking",
+                "reasoning_effort",
+                "thinking_budget",
+            ]
+            .into_iter()
+            .filter(|name| variables.contains(*name))
+            .collect(),
         })
     }
 }
@@ -226,7 +233,8 @@ impl CallProbes<'_> {
         Ok(match self.ask.render(&[self.question.clone(), call, result(0)])? {
             Some(text) if text.contains(VALUE) => {
                 // `{'key'` is Python's text of a dict: as wrong as a string escaped twice.
-                let escaped = text.contains(&format!("\\\"{KEY}")) || text.contains(&format!("{{'{KEY}"));
+                let escaped =
+                    text.contains(&format!("\\\"{KEY}")) || text.contains(&format!("{{'{KEY}"));
                 if escaped { Shown::Escaped } else { Shown::Cleanly }
             }
             _ => Shown::No,
@@ -259,7 +267,9 @@ impl CallProbes<'_> {
             EmptyContent::Text => {
                 json!({"role": "assistant", "content": (self.content)(""), "tool_calls": calls})
             }
-            EmptyContent::Null => json!({"role": "assistant", "content": null, "tool_calls": calls}),
+            EmptyContent::Null => {
+                json!({"role": "assistant", "content": null, "tool_calls": calls})
+            }
             EmptyContent::Missing => json!({"role": "assistant", "tool_calls": calls}),
         }
     }

@@ -29,8 +29,6 @@ pub(super) fn build(limits: &Limits) -> Result<Environment<'static>, Error> {
     tests_of_type::add_to(&mut env);
     env.add_filter("tojson", tojson::tojson);
     env.add_function("raise_exception", raise_exception);
-    env.add_function("joiner", minijinja_contrib::globals::joiner);
-    env.add_function("cycler", minijinja_contrib::globals::cycler);
     Ok(env)
 }
 

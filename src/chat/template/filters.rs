@@ -21,7 +21,12 @@ pub(super) fn add_to(env: &mut Environment) {
 }
 
 /// `int(value, default=0, base=10)`: what is no number is the default.
-fn int(value: &Value, default: Option<Value>, base: Option<u32>, rest: Kwargs) -> Result<Value, Error> {
+fn int(
+    value: &Value,
+    default: Option<Value>,
+    base: Option<u32>,
+    rest: Kwargs,
+) -> Result<Value, Error> {
     let default = match default {
         Some(default) => default,
         None => rest.get::<Option<Value>>("default")?.unwrap_or_else(|| Value::from(0)),
@@ -173,7 +178,7 @@ fn trim(value: &Value, chars: Option<&str>) -> Result<Value, Error> {
 }
 
 /// The text without Python's white space at both ends.
-pub(super) fn trim_space(text: &str) -> &str {
+fn trim_space(text: &str) -> &str {
     text.trim_matches(python_text::is_space)
 }
 
@@ -194,7 +199,8 @@ fn join(
         None => rest.get::<Option<Value>>("attribute")?,
     };
     rest.assert_all_used()?;
-    let separator = separator.map(|text| python_text::to_str(&text)).transpose()?.unwrap_or_default();
+    let separator =
+        separator.map(|text| python_text::to_str(&text)).transpose()?.unwrap_or_default();
     let mut out = String::new();
     for (index, item) in values.try_iter()?.enumerate() {
         if index > 0 {

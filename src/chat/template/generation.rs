@@ -84,7 +84,9 @@ fn block_word(tag: &str) -> Option<&str> {
 
 /// Whether the tag holds nothing beside the word and trim marks.
 fn is_bare(tag: &str, word: &str) -> bool {
-    let inner = tag.trim_start_matches("{%").trim_end_matches("%}");
+    let Some(inner) = tag.strip_prefix("{%").and_then(|tag| tag.strip_suffix("%}")) else {
+        return false;
+    };
     inner.trim_matches(|ch: char| ch == '-' || ch == '+' || ch.is_whitespace()) == word
 }
 
@@ -95,7 +97,9 @@ mod tests {
     #[test]
     fn tags_become_with_blocks_and_keep_their_marks() {
         assert_eq!(
-            rewrite("a{%- generation -%} b {%+ endgeneration %}{%generation%}c{% endgeneration +%}"),
+            rewrite(
+                "a{%- generation -%} b {%+ endgeneration %}{%generation%}c{% endgeneration +%}"
+            ),
             "a{%- with -%} b {%+ endwith %}{%with%}c{% endwith +%}"
         );
     }

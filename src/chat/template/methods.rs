@@ -104,7 +104,12 @@ fn split(state: &State, text: &str, args: &[Value], side: Side) -> Result<Value,
             if separator.is_empty() {
                 return Err(invalid("empty separator"));
             }
-            split_by(text, separator, limit.map_or(usize::MAX, |limit| limit.saturating_add(1)), side)
+            split_by(
+                text,
+                separator,
+                limit.map_or(usize::MAX, |limit| limit.saturating_add(1)),
+                side,
+            )
         }
     };
     state.consume_fuel(parts.len() as u64)?;
@@ -125,12 +130,17 @@ fn split_by<'a>(text: &'a str, separator: &str, parts_max: usize, side: Side) ->
 /// Splits at runs of white space, dropping empty parts.
 fn split_space(text: &str, splits_max: usize, side: Side) -> Vec<&str> {
     let mut parts = Vec::new();
-    let mut rest = filters::trim_space(text);
+    let mut rest = match side {
+        Side::Left => text.trim_start_matches(python_text::is_space),
+        Side::Right => text.trim_end_matches(python_text::is_space),
+    };
     while !rest.is_empty() {
         let cut = match side {
             _ if parts.len() == splits_max => None,
             Side::Left => rest.split_once(python_text::is_space),
-            Side::Right => rest.rsplit_once(python_text::is_space).map(|(left, right)| (right, left)),
+            Side::Right => {
+                rest.rsplit_once(python_text::is_space).map(|(left, right)| (right, left))
+            }
         };
         let (part, remaining) = cut.unwrap_or((rest, ""));
         parts.push(part);
@@ -153,9 +163,8 @@ fn split_lines(text: &str, args: &[Value]) -> Result<Value, Error> {
         None => rest.get::<Option<bool>>("keepends")?.unwrap_or(false),
     };
     rest.assert_all_used()?;
-    let is_end = |ch: char| {
-        matches!(ch, '\n'..='\r' | '\x1c'..='\x1e' | '\u{85}' | '\u{2028}' | '\u{2029}')
-    };
+    let is_end =
+        |ch: char| matches!(ch, '\n'..='\r' | '\x1c'..='\x1e' | '\u{85}' | '\u{2028}' | '\u{2029}');
     let mut lines = Vec::new();
     let mut remaining = text;
     while !remaining.is_empty() {
@@ -210,7 +219,10 @@ fn join(state: &State, separator: &str, args: &[Value]) -> Result<Value, Error> 
             out.push_str(separator);
         }
         let text = item.as_str().ok_or_else(|| {
-            invalid(format!("sequence item {position}: expected str instance, {} found", item.kind()))
+            invalid(format!(
+                "sequence item {position}: expected str instance, {} found",
+                item.kind()
+            ))
         })?;
         out.push_str(text);
         state.consume_fuel(1 + (separator.len() + text.len()) as u64 / 64)?;

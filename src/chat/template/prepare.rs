@@ -134,11 +134,7 @@ fn prepare_arguments(form: ArgumentsForm, arguments: &mut Value) {
 }
 
 /// Adds `text` after the content that is there.
-fn append_text(
-    at: At,
-    message: &mut Map<String, Value>,
-    text: &str,
-) -> Result<(), TemplateError> {
+fn append_text(at: At, message: &mut Map<String, Value>, text: &str) -> Result<(), TemplateError> {
     let joined = match message.get("content") {
         None | Some(Value::Null) => text.to_owned(),
         Some(Value::String(before)) if before.is_empty() => text.to_owned(),
@@ -200,8 +196,9 @@ fn push_split(caps: &TemplateCaps, mut message: Map<String, Value>, prepared: &m
         Value::Array(parts) => !parts.is_empty(),
         _ => false,
     });
-    let has_reasoning =
-        caps.reasoning_key.is_some_and(|key| message.get(key.as_str()).is_some_and(|text| text != ""));
+    let has_reasoning = caps
+        .reasoning_key
+        .is_some_and(|key| message.get(key.as_str()).is_some_and(|text| text != ""));
     let has_calls = message.contains_key("tool_calls");
     if has_text && has_reasoning && has_calls && !caps.content_with_reasoning_and_calls {
         let content = message.insert("content".to_owned(), json!(""));

@@ -8,11 +8,11 @@ use minijinja::{Environment, Value};
 use serde_json::Map;
 use time::OffsetDateTime;
 
-use super::environment::{self, TEMPLATE_NAME};
 use super::caps::TemplateCaps;
+use super::environment::{self, TEMPLATE_NAME};
 use super::error::TemplateError;
-use super::prepare::{self, WriteCalls};
 use super::generation;
+use super::prepare::{self, WriteCalls};
 
 /// Bounds on what a template may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,11 +74,8 @@ impl ChatTemplate {
     /// Compiles `source` under `limits`.
     pub fn compile_with(source: &str, limits: Limits) -> Result<Self, TemplateError> {
         if source.len() > limits.source_bytes {
-            let message = format!(
-                "the source has {} bytes, more than {}",
-                source.len(),
-                limits.source_bytes
-            );
+            let message =
+                format!("the source has {} bytes, more than {}", source.len(), limits.source_bytes);
             return Err(TemplateError::Compile { line: 0, message });
         }
         // Jinja reads every line end as a newline.

@@ -6,8 +6,18 @@ use minijinja::{Error, ErrorKind};
 use time::OffsetDateTime;
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 ];
 const DAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
@@ -169,7 +179,10 @@ mod tests {
     fn an_unknown_directive_is_named() {
         let now = datetime!(2026-02-03 00:00 UTC);
         for format in ["%Q", "%", "%-"] {
-            assert!(strftime(format, now).unwrap_err().to_string().contains("directive"), "{format}");
+            assert!(
+                strftime(format, now).unwrap_err().to_string().contains("directive"),
+                "{format}"
+            );
         }
     }
 }
