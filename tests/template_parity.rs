@@ -4,6 +4,9 @@
 //! `$PLEACH_SHARED/data/templates` holds real ones. Both need a `python3` with `jinja2`; what is
 //! missing is printed and its test skipped.
 
+// The helpers here are test code too, which clippy.toml does not see.
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -99,13 +102,14 @@ impl Answer {
 fn snippets_agree_with_python() {
     let Some(python) = python() else { return };
     let path = repository().join("tests/python/snippets.json");
-    let snippets: Vec<Value> = read_json(&path);
+    let file = read_json(&path);
+    let (snippets, variables) = (file["snippets"].as_array().unwrap(), &file["variables"]);
     let answers = render_in_python(&python, std::slice::from_ref(&path));
     let mut differences = Vec::new();
     for (index, snippet) in snippets.iter().enumerate() {
         let source = snippet["source"].as_str().unwrap();
         let ours = match ChatTemplate::compile(source) {
-            Ok(template) => render(&template, snippet["variables"].as_object().unwrap()),
+            Ok(template) => render(&template, variables.as_object().unwrap()),
             Err(error) => Answer::Failed(error.to_string()),
         };
         let theirs = &answers[&(path.display().to_string(), index.to_string())];
@@ -121,7 +125,7 @@ fn snippets_agree_with_python() {
 fn real_templates_agree_with_python() {
     let Some(templates) = real_templates() else { return };
     let Some(python) = python() else { return };
-    let probes: Vec<Value> = read_json(&probes_path());
+    let probes = read_json(&probes_path()).as_array().cloned().unwrap();
     let answers = render_in_python(&python, &templates);
     let mut used = vec![false; INTENDED.len()];
     let mut agreed = 0;
@@ -173,6 +177,13 @@ fn every_real_template_compiles() {
     assert_eq!(templates.len(), listed);
 }
 
+/// Templates whose label in the manifest says less than the probes find, and why.
+const LABELS_EXCUSED: &[(&str, &str)] = &[
+    ("command-r-plus-tool_use", "Python fails on it without documents, so it had no label"),
+    ("llama-cpp-deepseek-r1", "Python fails on its lazy list, so it had no label"),
+    ("phi4_mini", "prints an object as Python's dict and a text as the JSON that it is"),
+];
+
 /// The labels were made with Python, by hand and by rule; what is found here must be the same.
 #[test]
 fn probes_find_what_the_manifest_says() {
@@ -188,7 +199,8 @@ fn probes_find_what_the_manifest_says() {
         let template = ChatTemplate::compile(&source).unwrap();
         let caps = template.caps();
         let found = format!("{:?} calls {} tools {}", caps.arguments, caps.tool_calls, caps.tools);
-        if !labels_agree(caps, row[form], row[tools]) {
+        let excused = LABELS_EXCUSED.iter().any(|(name, _)| row[0].contains(name));
+        if labels_agree(caps, row[form], row[tools]) == excused {
             differences
                 .push(format!("{}: {found}; listed {} tools {}", row[0], row[form], row[tools]));
         }
@@ -322,6 +334,6 @@ fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn read_json(path: &Path) -> Vec<Value> {
+fn read_json(path: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }

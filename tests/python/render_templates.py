@@ -6,8 +6,8 @@ PROBES.json is a list of {"name", "variables"}; each template is rendered with e
 {"template", "probe", "text"} or {"template", "probe", "error", "raised"}; `raised` says whether the
 template itself refused with raise_exception.
 
-A file whose name ends in .json holds small templates instead: a list of {"source", "variables"},
-rendered each with its own variables; `probe` is then its index.
+A file whose name ends in .json holds small templates instead: {"variables", "snippets": [{"source"}]},
+each rendered with those variables; `probe` is then its index.
 """
 
 import datetime
@@ -89,8 +89,9 @@ def main():
         with open(path, encoding="utf-8") as file:
             text = file.read()
         if path.endswith(".json"):
-            snippets = enumerate(json.loads(text))
-            jobs = [(i, compiled(env, s["source"]), s["variables"]) for i, s in snippets]
+            file = json.loads(text)
+            snippets = enumerate(file["snippets"])
+            jobs = [(i, compiled(env, s["source"]), file["variables"]) for i, s in snippets]
         else:
             template = compiled(env, text)
             jobs = [(probe["name"], template, probe["variables"]) for probe in probes]

@@ -132,7 +132,7 @@ impl TemplateCaps {
             developer_role: ask.shows(&[system("developer"), question.clone()], &[SYSTEM, TEXT])?,
             system_anywhere,
             repeated_roles: ask.shows(&[user(content(VALUE)), question.clone()], &[VALUE, TEXT])?,
-            tools: ask.shows_tools(&[question.clone()])?,
+            tools: ask.shows_tools(std::slice::from_ref(&question))?,
             tool_calls,
             parallel_tool_calls: calls.parallel(arguments, empty_content)?,
             tool_role: calls.result(arguments, empty_content)?,

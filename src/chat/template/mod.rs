@@ -4,6 +4,10 @@
 //! conversation into the prompt and may be called from many threads at a time. What Python would
 //! write is what this writes: `tests/template_parity.rs` compares the two on real templates. A
 //! template is data that came with a model, so it gets bounded work, depth and output.
+//!
+//! One thing is not bounded: a template that wraps a list in a list some tens of thousands of times
+//! overflows the stack when the engine frees it. Only a template written to do harm does that, and
+//! whoever loads a model's weights trusts its maker with more.
 
 mod caps;
 mod continuation;

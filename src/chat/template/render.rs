@@ -80,7 +80,10 @@ impl ChatTemplate {
         }
         // Jinja reads every line end as a newline.
         let source = source.replace("\r\n", "\n").replace('\r', "\n");
-        let source = generation::rewrite(&source).into_owned();
+        let source = generation::rewrite(&source).map_err(|too_deep| TemplateError::Compile {
+            line: too_deep.line,
+            message: too_deep.reason.to_owned(),
+        })?;
         let failed = |error| TemplateError::from_compile(&error);
         let mut env = environment::build(&limits).map_err(failed)?;
         env.add_template_owned(TEMPLATE_NAME, source.clone()).map_err(failed)?;

@@ -137,6 +137,23 @@ fn endless_recursion_is_an_error() {
 }
 
 #[test]
+fn deeply_nested_source_is_an_error() {
+    for (open, close) in [("(", ")"), ("[", "]"), ("-", ""), ("not ", ""), ("1**", ""), ("", "|e")]
+    {
+        for count in [100, 1000, 20_000] {
+            // The short ones may compile; none may take the process down.
+            let source = format!("{{{{ {}1{} }}}}", open.repeat(count), close.repeat(count));
+            let compiled = ChatTemplate::compile(&source);
+            assert!(count < 20_000 || compiled.is_err(), "{open}{close}");
+        }
+    }
+    let blocks = "{% if true %}".repeat(20_000) + &"{% endif %}".repeat(20_000);
+    assert!(ChatTemplate::compile(&blocks).is_err());
+    let branches = format!("{{% if x %}}{}{{% endif %}}", "{% elif x %}".repeat(5_000));
+    assert!(ChatTemplate::compile(&branches).is_err());
+}
+
+#[test]
 fn values_nested_without_end_are_an_error() {
     for shown in ["tojson", "string"] {
         let source = format!(
