@@ -1,1 +1,3 @@
 //! Chat templates and formats.
+
+pub mod template;
