@@ -12,7 +12,7 @@ use super::settings::HttpSettings;
 /// The whole body. A missing content type is taken as JSON.
 ///
 /// # Errors
-/// 415 for another content type, 413 over `body_bytes_max`, 408 after `body_timeout`, 400 for a body
+/// 415 for another content type or any content encoding, 413 over `body_bytes_max`, 408 after `body_timeout`, 400 for a body
 /// that breaks off.
 pub async fn read(
     request: &HttpRequest,
@@ -47,10 +47,19 @@ async fn collect(mut payload: Payload, limit_bytes: usize) -> Result<Bytes, ApiE
 }
 
 fn check_type(request: &HttpRequest) -> Result<(), ApiError> {
+    if let Some(encoding) = request.headers().get(header::CONTENT_ENCODING)
+        && encoding != "identity"
+    {
+        let encoding = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
+        return Err(ApiError::UnsupportedMediaType(format!("content encoding `{encoding}`")));
+    }
     let Some(value) = request.headers().get(header::CONTENT_TYPE) else { return Ok(()) };
     let text = String::from_utf8_lossy(value.as_bytes());
     let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_json = essence == "application/json"
         || (essence.starts_with("application/") && essence.ends_with("+json"));
-    if is_json { Ok(()) } else { Err(ApiError::UnsupportedMediaType(essence)) }
+    if is_json {
+        return Ok(());
+    }
+    Err(ApiError::UnsupportedMediaType(format!("content type `{essence}`")))
 }

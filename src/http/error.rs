@@ -1,5 +1,6 @@
 //! Everything that can be wrong with a request or its answer, in OpenAI's shape.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
@@ -11,6 +12,9 @@ use crate::session::{Fault, Outcome};
 
 /// Seconds that a client is told to wait while the daemon cannot take requests at all.
 const UNAVAILABLE_RETRY_AFTER_S: u32 = 5;
+/// Messages and params repeat what the client sent; not all of it when it is long.
+const MESSAGE_CHARS_MAX: usize = 1000;
+const PARAM_CHARS_MAX: usize = 200;
 
 /// An error as a client sees it. Each variant has one status, type and code ([`ApiError::class`]).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,8 +70,8 @@ pub enum ApiError {
         /// The limit.
         limit_bytes: usize,
     },
-    /// The body is not JSON by its own account.
-    #[error("content type `{0}` is not supported; send application/json")]
+    /// The body is not plain JSON by its own account; the text is what it is.
+    #[error("{0} is not supported; send application/json without encoding")]
     UnsupportedMediaType(String),
     /// Every admission permit is taken.
     #[error("too many requests are running or waiting; try again in {retry_after_s} s")]
@@ -123,7 +127,7 @@ struct Envelope<'a> {
 struct Detail<'a> {
     message: String,
     r#type: &'static str,
-    param: Option<&'a str>,
+    param: Option<Cow<'a, str>>,
     code: Option<&'static str>,
 }
 
@@ -204,7 +208,9 @@ impl ApiError {
     /// `{"error":{"message","type","param","code"}}`.
     pub fn to_value(&self) -> serde_json::Value {
         let ErrorClass { kind, code, .. } = self.class();
-        let detail = Detail { message: self.to_string(), r#type: kind, param: self.param(), code };
+        let message = clip(&self.to_string(), MESSAGE_CHARS_MAX).into_owned();
+        let param = self.param().map(|param| clip(param, PARAM_CHARS_MAX));
+        let detail = Detail { message, r#type: kind, param, code };
         serde_json::json!(Envelope { error: detail })
     }
 
@@ -250,6 +256,14 @@ impl ResponseError for ApiError {
 
     fn error_response(&self) -> HttpResponse {
         self.response_builder().json(self.to_value())
+    }
+}
+
+/// The first `chars_max` characters, with an ellipsis for what is left out.
+pub fn clip(text: &str, chars_max: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(chars_max) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
     }
 }
 
@@ -310,6 +324,14 @@ mod tests {
             assert_eq!(error.is_none(), outcome.finish_reason().is_some(), "{outcome:?}");
             assert_eq!(error.map(|e| e.class().status.as_u16()), status, "{outcome:?}");
         }
+    }
+
+    #[test]
+    fn long_texts_are_clipped_between_characters() {
+        assert_eq!(clip("äöü", 3), "äöü");
+        assert_eq!(clip("äöü", 2), "äö…");
+        let error = ApiError::ModelNotFound("x".repeat(1 << 20)).to_value().to_string();
+        assert!(error.len() < 2000);
     }
 
     #[test]

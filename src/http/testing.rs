@@ -202,7 +202,7 @@ impl Engine for ScriptedEngine {
         let script = Arc::clone(&self.script);
         actix_web::rt::spawn(async move {
             let permit = job.permit;
-            if play(&sender, &job.generations, &**script).await.is_err() {
+            if play(&sender, &job.generations, &script).await.is_err() {
                 cancelled.fetch_add(1, Ordering::SeqCst);
             }
             drop(permit);

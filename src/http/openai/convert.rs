@@ -79,7 +79,7 @@ fn not_empty(model: &Model, tokens: Vec<TokenId>, param: &str) -> Result<PromptT
     }
 }
 
-/// How long answers may get.
+/// What the two routes do differently.
 #[derive(Clone, Copy, Debug)]
 pub struct AnswerRules {
     /// The field that holds the prompt, for errors.
@@ -107,7 +107,7 @@ pub fn generations(
                 choice,
                 prompt: Arc::clone(prompt),
                 max_tokens,
-                min_tokens: common.min_tokens.min(max_tokens),
+                min_tokens: common.min_tokens,
                 sampling: common.sampling.clone(),
                 seed: first_seed.wrapping_add(u64::from(choice)),
                 logprobs: common.logprobs,
@@ -136,7 +136,15 @@ fn answer_tokens(
     match (common.max_tokens, room) {
         (_, None) => Err(too_long(None)),
         (None, Some(0)) => Err(too_long(None)),
-        (None, Some(room)) => Ok(rules.max_tokens_default.min(room)),
+        (None, Some(room)) if common.min_tokens > room => {
+            let message = format!(
+                "`min_tokens` is {}, and after a prompt of {prompt_tokens} tokens the context of \
+                 {context_tokens} has room for {room}",
+                common.min_tokens
+            );
+            Err(ApiError::invalid("min_tokens", message))
+        }
+        (None, Some(room)) => Ok(rules.max_tokens_default.max(common.min_tokens).min(room)),
         (Some(asked), Some(room)) if asked > room => Err(too_long(Some(asked))),
         (Some(asked), Some(_)) => Ok(asked),
     }

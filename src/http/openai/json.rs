@@ -127,10 +127,10 @@ mod tests {
         let cases: [(&[u8], &str); 12] = [
             (b"", "EOF while parsing a value at line 1 column 0"),
             (b"{\"a\":1,}", "line 1 column 8"),
-            (b"{\n \"a\": tru\n}", "line 2"),
+            (b"{\n \"a\": trux}", "line 2"),
             (b"{} x", "trailing characters at line 1 column 4"),
             (b"{\"a\":\"\xff\"}", "invalid unicode code point at line 1"),
-            (b"{\"a\":\"\\ud800\"}", "lone leading surrogate in hex escape at line 1"),
+            (b"{\"a\":\"\\udc00\"}", "lone leading surrogate in hex escape at line 1"),
             (&deep, "recursion limit exceeded at line 1"),
             (b"{\"a\":1,\"a\":2}", "duplicate key `a` at line 1"),
             (b"{\"a\":1e999}", "number out of range at line 1"),

@@ -6,7 +6,7 @@ use super::fields::Fields;
 use crate::http::error::ApiError;
 
 /// Fields that will be honoured one day.
-const LATER: [&str; 39] = [
+const LATER: [&str; 38] = [
     "allowed_token_ids",
     "audio",
     "bad_words",
@@ -29,7 +29,6 @@ const LATER: [&str; 39] = [
     "lora",
     "preserved_tokens",
     "prompt_logprobs",
-    "prompt_logprobs_start",
     "reasoning_budget",
     "reasoning_budget_tokens",
     "regex",

@@ -13,7 +13,7 @@ use crate::http::admission::AdmissionPermit;
 use crate::http::auth::Client;
 use crate::http::body;
 use crate::http::engine::Job;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, clip};
 use crate::http::model::Model;
 use crate::http::openai::answer::Answer;
 use crate::http::openai::chunk::ChunkWriter;
@@ -23,6 +23,10 @@ use crate::http::request_id::{self, RequestId};
 use crate::http::sse::SseBody;
 use crate::http::state::HttpState;
 use crate::session::{Frame, FrameBody, Generation};
+
+/// How much of a request's unknown field names the log shows.
+const UNKNOWN_NAMES_MAX: usize = 20;
+const UNKNOWN_NAME_CHARS_MAX: usize = 64;
 
 /// A request that was let in and whose body is there.
 pub struct Intake {
@@ -70,7 +74,9 @@ impl Intake {
             self.permit.merge(self.state.admit(choices - 1)?);
         }
         if !common.unknown.is_empty() {
-            let fields = common.unknown.join(", ");
+            let names = common.unknown.iter().take(UNKNOWN_NAMES_MAX);
+            let names: Vec<_> = names.map(|name| clip(name, UNKNOWN_NAME_CHARS_MAX)).collect();
+            let fields = names.join(", ");
             tracing::info!(request_id = &*self.request_id, fields, "unknown fields are ignored");
         }
         Ok(())

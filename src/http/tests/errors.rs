@@ -33,12 +33,13 @@ async fn unknown_paths_and_methods() {
 async fn bodies_that_are_no_json_object() {
     let state = state(&hello());
     let deep = format!("{{\"a\":{}", "[".repeat(100_000));
-    let cases: [(&[u8], &str); 8] = [
+    let cases: [(&[u8], &str); 9] = [
         (b"", "line 1 column 0"),
         (b"{\"messages\": [}", "line 1 column 15"),
         (b"{\n\n  \"a\": nope}", "line 3"),
         (b"{\"a\": \"\xff\"}", "line 1"),
-        (b"{\"a\": \"\\ud800\"}", "surrogate"),
+        (b"{\"a\": \"\\udc00\"}", "surrogate"),
+        (b"{\"a\": \"\\ud800\"}", "hex escape at line 1 column 14"),
         (b"{\"a\": 1, \"a\": 2}", "duplicate key `a`"),
         (deep.as_bytes(), "recursion limit"),
         (b"[]", "must be a JSON object"),
@@ -67,6 +68,8 @@ async fn bodies_of_a_wrong_type_or_size() {
         let reply = call(&state, request).await;
         assert_eq!((reply.status, &reply.error()["code"]), (415, &json!("unsupported_media_type")));
     }
+    let request = TestRequest::post().uri(CHAT).insert_header(("content-encoding", "gzip"));
+    assert_eq!(call(&state, request.set_json(json!({}))).await.status, 415);
     let body = completion_body(json!({"user": "x".repeat(1000)}));
     let reply = post(&state, COMPLETIONS, body).await;
     assert_eq!((reply.status, &reply.error()["code"]), (413, &json!("request_too_large")));

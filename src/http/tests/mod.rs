@@ -3,6 +3,7 @@
 mod answers;
 mod errors;
 mod fuzz;
+mod metrics;
 mod requests;
 mod socket;
 mod streams;

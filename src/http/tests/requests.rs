@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actix_web::test::TestRequest;
 use serde_json::json;
 
-use super::{CHAT, COMPLETIONS, chat_body, completion_body};
+use super::{CHAT, COMPLETIONS, chat_body};
 use crate::http::HttpSettings;
 use crate::http::auth::{ApiKey, Auth};
 use crate::http::testing::{
@@ -149,6 +149,18 @@ async fn the_context_bounds_prompt_and_answer() {
             }
         }
     }
+}
+
+#[actix_web::test]
+async fn a_least_length_raises_the_default_and_must_fit() {
+    let engine = hello();
+    let body = json!({"prompt": vec![1; 100], "min_tokens": 50});
+    assert_eq!(post(&state(&engine), COMPLETIONS, body).await.status, 200);
+    let generation = &engine.last_generations()[0];
+    assert_eq!((generation.min_tokens, generation.max_tokens), (50, 50));
+    let body = json!({"prompt": vec![1; 100], "min_tokens": 101});
+    let reply = post(&state(&engine), COMPLETIONS, body).await;
+    assert_eq!((reply.status, &reply.error()["param"]), (400, &json!("min_tokens")));
 }
 
 #[actix_web::test]

@@ -201,8 +201,7 @@ proptest! {
         let script = choices.clone();
         let engine = ScriptedEngine::new(move |g| {
             let act = |(text, ids): &(String, Vec<u32>)| {
-                let tokens: Vec<_> =
-                    ids.iter().map(|id| (*id, Some(-1.0), &[(*id, -1.0)][..0], 0)).collect();
+                let tokens: Vec<_> = ids.iter().map(|id| (*id, Some(-1.0), &[][..], 0)).collect();
                 say_tokens(text, &tokens)
             };
             script[g.choice as usize].iter().map(act).chain([stop()]).collect()
