@@ -131,8 +131,11 @@ pub fn say(text: &str) -> Act {
     Act::Say(Delta { text: text.into(), tokens: Vec::new() })
 }
 
-pub fn say_tokens(text: &str, tokens: &[(TokenId, Option<f32>, &[(TokenId, f32)], u32)]) -> Act {
-    let entry = |(token, logprob, top, text_offset): &(_, _, &[(TokenId, f32)], _)| TokenEntry {
+/// Token, log-probability, alternatives, text offset.
+pub type Entry<'a> = (TokenId, Option<f32>, &'a [(TokenId, f32)], u32);
+
+pub fn say_tokens(text: &str, tokens: &[Entry<'_>]) -> Act {
+    let entry = |(token, logprob, top, text_offset): &Entry<'_>| TokenEntry {
         token: *token,
         logprob: *logprob,
         top: top.to_vec(),

@@ -56,10 +56,8 @@ impl Intake {
     ) -> Result<Self, ApiError> {
         let permit = state.admit(1)?;
         let model = state.model()?;
-        let extensions = request.extensions();
-        let request_id = extensions.get::<RequestId>().map(|id| Arc::clone(&id.0));
-        let client = extensions.get::<Client>().map(|client| Arc::clone(&client.0));
-        drop(extensions);
+        let request_id = request.extensions().get::<RequestId>().map(|id| Arc::clone(&id.0));
+        let client = request.extensions().get::<Client>().map(|client| Arc::clone(&client.0));
         let (Some(request_id), Some(client)) = (request_id, client) else {
             return Err(ApiError::Internal);
         };
