@@ -1,0 +1,94 @@
+//! What the routes need to know of the model. Tokenizer and template come in as traits.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::TokenId;
+use crate::vocab::Vocabulary;
+
+/// Text to tokens and back.
+pub trait TextCodec: Send + Sync {
+    /// The tokens of `text`; nothing is added in front. With `parse_special`, the names of control
+    /// tokens in the text become those tokens. The error is a sentence for the client.
+    fn encode(&self, text: &str, parse_special: bool) -> Result<Vec<TokenId>, String>;
+
+    /// The bytes of `tokens`, as the tokenizer joins them; control tokens included by name.
+    fn decode_bytes(&self, tokens: &[TokenId]) -> Vec<u8>;
+
+    /// Whether the model expects its start token in front of every text.
+    fn add_bos(&self) -> bool;
+}
+
+/// The model's chat template.
+pub trait PromptTemplate: Send + Sync {
+    /// The prompt for a conversation. `messages` are checked: roles are known, `content` is a string
+    /// or null, `tool_calls` have their shape. Bounded in time by the implementation.
+    fn render(
+        &self,
+        messages: &[Value],
+        tools: Option<&[Value]>,
+        kwargs: &Map<String, Value>,
+        add_generation_prompt: bool,
+        continue_final_message: bool,
+    ) -> Result<String, TemplateFault>;
+}
+
+/// The template refused the conversation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct TemplateFault {
+    /// What it said, in words for the client.
+    pub message: String,
+}
+
+/// The served model.
+#[derive(Clone)]
+pub struct Model {
+    /// The name in `/v1/models` and in every answer.
+    pub name: String,
+    /// Further names that requests may use.
+    pub aliases: Vec<String>,
+    /// When it was loaded, seconds since 1970.
+    pub created_unix_s: u64,
+    /// Its tokenizer.
+    pub codec: Arc<dyn TextCodec>,
+    /// Its tokens.
+    pub vocabulary: Arc<Vocabulary>,
+    /// Its chat template; `None`: chat requests are refused.
+    pub template: Option<Arc<dyn PromptTemplate>>,
+    /// Tokens that a prompt and its answer may have together.
+    pub context_tokens: u32,
+    /// Tokens of context that it was trained with; 0: unknown.
+    pub trained_context_tokens: u32,
+    /// What runs it, for `/v1/models`.
+    pub device: String,
+    /// What is known of its repeatability, for `/v1/models`.
+    pub repeatable: String,
+}
+
+impl Model {
+    /// Whether a request may call the model by this name.
+    pub fn answers_to(&self, name: &str) -> bool {
+        self.name == name || self.aliases.iter().any(|alias| alias == name)
+    }
+
+    /// The token as text: its bytes with U+FFFD for what is not UTF-8, a control token by name.
+    pub fn token_text(&self, token: TokenId) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.vocabulary.bytes(token))
+    }
+
+    /// The tokens of a prompt, the start token in front where the model wants one and the text does
+    /// not already begin with it.
+    pub fn encode_prompt(&self, text: &str) -> Result<Vec<TokenId>, String> {
+        let mut tokens = self.codec.encode(text, true)?;
+        if let Some(bos) = self.vocabulary.bos()
+            && self.codec.add_bos()
+            && tokens.first() != Some(&bos)
+        {
+            tokens.insert(0, bos);
+        }
+        Ok(tokens)
+    }
+}

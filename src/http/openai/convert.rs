@@ -1,0 +1,151 @@
+//! Checked requests to generations: template, tokens, context, seeds.
+
+use std::sync::Arc;
+
+use super::types::{CommonFields, Conversation, Prompt};
+use crate::TokenId;
+use crate::http::error::ApiError;
+use crate::http::model::Model;
+use crate::http::offload::Cancel;
+use crate::session::Generation;
+
+/// A prompt in tokens, shared by its choices; never empty.
+pub type PromptTokens = Arc<[TokenId]>;
+
+/// The prompt text of a conversation.
+pub fn render(model: &Model, conversation: &Conversation) -> Result<String, ApiError> {
+    let Some(template) = &model.template else {
+        return Err(ApiError::Invalid {
+            message: "the model has no chat template; use /v1/completions".into(),
+            param: Some("messages".into()),
+            code: Some("no_chat_template"),
+        });
+    };
+    let Conversation { messages, tools, kwargs, add_generation_prompt, continue_final_message } =
+        conversation;
+    template
+        .render(messages, tools.as_deref(), kwargs, *add_generation_prompt, *continue_final_message)
+        .map_err(|fault| {
+            let message = format!("the chat template refused the conversation: {fault}");
+            ApiError::invalid("messages", message)
+        })
+}
+
+/// The tokens of a conversation's prompt.
+pub fn chat_prompt(
+    model: &Model,
+    conversation: &Conversation,
+    cancel: &Cancel,
+) -> Result<PromptTokens, ApiError> {
+    let text = render(model, conversation)?;
+    cancel.check()?;
+    encode(model, &text, "messages")
+}
+
+/// The tokens of each prompt of a completion.
+pub fn completion_prompts(
+    model: &Model,
+    prompts: Vec<Prompt>,
+    cancel: &Cancel,
+) -> Result<Vec<PromptTokens>, ApiError> {
+    let each = |prompt| {
+        cancel.check()?;
+        match prompt {
+            Prompt::Text(text) => encode(model, &text, "prompt"),
+            Prompt::Tokens(tokens) => not_empty(model, tokens, "prompt"),
+        }
+    };
+    prompts.into_iter().map(each).collect()
+}
+
+fn encode(model: &Model, text: &str, param: &str) -> Result<PromptTokens, ApiError> {
+    let tokens = model.encode_prompt(text).map_err(|reason| {
+        ApiError::invalid(param, format!("`{param}` cannot be tokenised: {reason}"))
+    })?;
+    not_empty(model, tokens, param)
+}
+
+/// An empty prompt starts from the model's start token, where it has one.
+fn not_empty(model: &Model, tokens: Vec<TokenId>, param: &str) -> Result<PromptTokens, ApiError> {
+    if !tokens.is_empty() {
+        return Ok(tokens.into());
+    }
+    match model.vocabulary.bos() {
+        Some(bos) => Ok([bos].into()),
+        None => {
+            let message = format!("`{param}` is empty, and the model has no start token");
+            Err(ApiError::invalid(param, message))
+        }
+    }
+}
+
+/// What the two routes do differently.
+#[derive(Clone, Copy, Debug)]
+pub struct AnswerRules {
+    /// The field that holds the prompt, for errors.
+    pub prompt_param: &'static str,
+    /// `max_tokens` where the request names none; the context bounds it.
+    pub max_tokens_default: u32,
+    /// The answer starts with the prompt.
+    pub echo: bool,
+}
+
+/// `n` generations for each prompt, with running index; choice i draws with seed + i.
+pub fn generations(
+    model: &Model,
+    common: &CommonFields,
+    prompts: &[PromptTokens],
+    rules: AnswerRules,
+) -> Result<Vec<Generation>, ApiError> {
+    let first_seed = common.seed.unwrap_or_else(|| fastrand::u64(..));
+    let mut generations = Vec::with_capacity(prompts.len() * common.n as usize);
+    for prompt in prompts {
+        let max_tokens = answer_tokens(model, common, prompt.len(), rules)?;
+        for _ in 0..common.n {
+            let choice = generations.len() as u32;
+            generations.push(Generation {
+                choice,
+                prompt: Arc::clone(prompt),
+                max_tokens,
+                min_tokens: common.min_tokens,
+                sampling: common.sampling.clone(),
+                seed: first_seed.wrapping_add(u64::from(choice)),
+                logprobs: common.logprobs,
+                stop: common.stop.clone(),
+                echo: rules.echo,
+            });
+        }
+    }
+    Ok(generations)
+}
+
+fn answer_tokens(
+    model: &Model,
+    common: &CommonFields,
+    prompt_tokens: usize,
+    rules: AnswerRules,
+) -> Result<u32, ApiError> {
+    let context_tokens = model.context_tokens;
+    let room = u32::try_from(prompt_tokens).ok().and_then(|n| context_tokens.checked_sub(n));
+    let too_long = |max_tokens| ApiError::ContextLengthExceeded {
+        param: rules.prompt_param,
+        prompt_tokens,
+        max_tokens,
+        context_tokens,
+    };
+    match (common.max_tokens, room) {
+        (_, None) => Err(too_long(None)),
+        (None, Some(0)) => Err(too_long(None)),
+        (None, Some(room)) if common.min_tokens > room => {
+            let message = format!(
+                "`min_tokens` is {}, and after a prompt of {prompt_tokens} tokens the context of \
+                 {context_tokens} has room for {room}",
+                common.min_tokens
+            );
+            Err(ApiError::invalid("min_tokens", message))
+        }
+        (None, Some(room)) => Ok(rules.max_tokens_default.max(common.min_tokens).min(room)),
+        (Some(asked), Some(room)) if asked > room => Err(too_long(Some(asked))),
+        (Some(asked), Some(_)) => Ok(asked),
+    }
+}

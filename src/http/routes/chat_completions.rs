@@ -1,0 +1,55 @@
+//! `POST /v1/chat/completions`.
+
+use std::sync::Arc;
+
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+
+use super::generate::{Intake, Plan};
+use crate::http::error::ApiError;
+use crate::http::offload;
+use crate::http::openai::convert::{self, AnswerRules};
+use crate::http::openai::json;
+use crate::http::openai::types::Shape;
+use crate::http::openai::validate::Checks;
+use crate::http::state::HttpState;
+
+pub async fn chat_completions(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<HttpState>,
+) -> Result<HttpResponse, ApiError> {
+    let mut intake = Intake::admit(request, payload, state).await?;
+    let limits = intake.state.settings().limits.clone();
+    let body_bytes = intake.body.len();
+
+    let body = intake.body.clone();
+    let checked = (Arc::clone(&intake.model), limits.clone());
+    let chat = offload::run(body_bytes, limits.offload_bytes, move |_| {
+        let (model, limits) = &checked;
+        Checks { model, limits }.chat(json::parse_object(&body, limits.json_values_max)?)
+    })
+    .await?;
+    intake.admit_choices(1, &chat.common)?;
+
+    let model = Arc::clone(&intake.model);
+    let conversation = chat.conversation;
+    let prompt = offload::run(body_bytes, limits.offload_bytes, move |cancel| {
+        convert::chat_prompt(&model, &conversation, cancel)
+    })
+    .await?;
+    let rules = AnswerRules {
+        prompt_param: "messages",
+        max_tokens_default: limits.chat_max_tokens_default,
+        echo: false,
+    };
+    let generations = convert::generations(&intake.model, &chat.common, &[prompt], rules)?;
+    let plan = Plan {
+        generations,
+        prompts: 1,
+        choices_per_prompt: chat.common.n,
+        shape: Shape::Chat,
+        stream: chat.common.stream,
+    };
+    intake.answer(plan).await
+}
