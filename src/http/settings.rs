@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::auth::Auth;
+use crate::sampling::SamplingParams;
 
 /// How the server listens and what it lets in.
 #[derive(Clone, Debug)]
@@ -61,6 +62,10 @@ pub struct RequestLimits {
     pub chat_max_tokens_default: u32,
     /// `max_tokens` of a completion request that names none (OpenAI's 16).
     pub completion_max_tokens_default: u32,
+    /// `max_tokens` that a request may ask; `None`: as many as the context has room for.
+    pub answer_tokens_max: Option<u32>,
+    /// The sampler of a request that names nothing.
+    pub sampling: SamplingParams,
     /// Stop strings.
     pub stop_strings_max: usize,
     /// Bytes of one stop string.
@@ -110,6 +115,8 @@ impl Default for RequestLimits {
             choices_max: 128,
             chat_max_tokens_default: 4096,
             completion_max_tokens_default: 16,
+            answer_tokens_max: None,
+            sampling: SamplingParams::default(),
             stop_strings_max: 4,
             stop_bytes_max: 1024,
             stop_token_ids_max: 128,

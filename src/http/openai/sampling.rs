@@ -14,14 +14,14 @@ const HUGE: f64 = 1e6;
 const BREAKERS_MAX: usize = 64;
 const BREAKER_BYTES_MAX: usize = 128;
 
-/// Takes every sampler field. Absent fields are at their neutral value, so that without any the
-/// answer is greedy.
+/// Takes every sampler field. Absent fields are at the server's defaults, which are neutral unless
+/// the configuration says otherwise: without any the answer is greedy.
 pub fn take(
     f: &mut Fields,
     vocab_size: usize,
     limits: &RequestLimits,
 ) -> Result<SamplingParams, ApiError> {
-    let mut params = SamplingParams::default();
+    let mut params = limits.sampling.clone();
     let unit = Bounds::closed(0.0, 1.0);
     let share = Bounds::above(0.0, 1.0);
     let temperatures = Bounds::closed(0.0, limits.temperature_max);
@@ -42,7 +42,7 @@ pub fn take(
     let min_keep = f.unsigned("min_keep", 0..=i32::MAX as u32)?;
     set(&mut params.min_keep, min_keep.map(|n| n.max(1)));
     penalties(f, &mut params)?;
-    params.dry = dry(f)?;
+    dry(f, &mut params.dry)?;
     params.logit_bias = logit_bias(f, vocab_size, limits)?;
     Ok(params)
 }
@@ -80,8 +80,7 @@ fn last_n(f: &mut Fields, name: &str) -> Result<Option<i32>, ApiError> {
     Ok(value.and_then(|value| i32::try_from(value).ok()))
 }
 
-fn dry(f: &mut Fields) -> Result<DryParams, ApiError> {
-    let mut dry = DryParams::default();
+fn dry(f: &mut Fields, dry: &mut DryParams) -> Result<(), ApiError> {
     set(&mut dry.multiplier, f.number("dry_multiplier", Bounds::closed(0.0, 100.0))?);
     set(&mut dry.base, f.number("dry_base", Bounds::closed(1.0, 100.0))?);
     set(&mut dry.allowed_length, f.unsigned("dry_allowed_length", 0..=i32::MAX as u32)?);
@@ -93,7 +92,7 @@ fn dry(f: &mut Fields) -> Result<DryParams, ApiError> {
         }
         dry.sequence_breakers = texts(breakers, param, BREAKER_BYTES_MAX)?;
     }
-    Ok(dry)
+    Ok(())
 }
 
 /// A list of strings, none empty, each at most `bytes_max` long.
