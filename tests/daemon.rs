@@ -351,7 +351,7 @@ fn a_device_fault_fails_its_requests_and_the_next_is_answered() {
 #[test]
 fn a_device_that_keeps_failing_ends_the_process_for_systemd_to_restart() {
     let mut daemon = Daemon::start(
-        "[device]\nkind = \"simulated\"\n[device.simulated]\nfault = \"panic\"\nfault_every_step = true\n",
+        "[device]\nkind = \"simulated\"\n[device.simulated]\nfault = \"panic\"\nfault_steps = 3\n",
     );
     for _ in 0..3 {
         let _ = http::post(daemon.address, CHAT, &chat("x", 5));
@@ -382,7 +382,7 @@ fn many_clients_that_come_and_go_leave_nothing_behind() {
     let after = (daemon.resident_kib(), daemon.open_files());
     assert!(after.0 < before.0 + 40_000, "memory grew: {before:?} to {after:?}");
     assert!(after.1 <= before.1 + 4, "files stay open: {before:?} to {after:?}");
-    assert_eq!(daemon.ask(CHAT, &chat("the same", 20))["choices"][0]["message"], *expected);
+    assert_eq!(daemon.ask(CHAT, &chat("the same", 20))["choices"][0]["message"], expected);
 }
 
 /// One request: streamed or whole, read to its end or left at a random moment.
@@ -420,7 +420,8 @@ fn the_other_endpoints_answer() {
     let tokens = daemon.ask("/tokenize", &json!({"content": "hé"}))["tokens"].clone();
     assert_eq!(tokens, json!([104, 195, 169]));
     assert_eq!(daemon.ask("/detokenize", &json!({"tokens": tokens}))["content"], "hé");
-    let prompt = daemon.ask("/apply-template", &json!({"messages": [{"role": "user", "content": "q"}]}));
+    let prompt =
+        daemon.ask("/apply-template", &json!({"messages": [{"role": "user", "content": "q"}]}));
     assert_eq!(prompt["prompt"], "<|user|>q<|end|><|assistant|>");
     for path in ["/livez", "/readyz", "/health"] {
         assert_eq!(http::get(daemon.address, path).unwrap().status, 200);

@@ -59,7 +59,10 @@ fn streams_equal_whole_answers(daemon: &Daemon) {
         assert_eq!(events.last(), Some(&Value::from("[DONE]")));
         for choice in whole["choices"].as_array().unwrap() {
             let index = choice["index"].as_u64().unwrap();
-            assert_eq!(http::joined(&events, index), choice["message"]["content"].as_str().unwrap());
+            assert_eq!(
+                http::joined(&events, index),
+                choice["message"]["content"].as_str().unwrap()
+            );
         }
     }
 }
@@ -75,8 +78,12 @@ fn log_probabilities(daemon: &Daemon) {
     let body = json!({"prompt": "1, 2, 3, 4, 5,", "max_tokens": 4, "logprobs": 3, "echo": true});
     let answer = daemon.ask(COMPLETIONS, &body);
     let logprobs = &answer["choices"][0]["logprobs"];
-    let tokens: String =
-        logprobs["tokens"].as_array().unwrap().iter().map(|token| token.as_str().unwrap()).collect();
+    let tokens: String = logprobs["tokens"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|token| token.as_str().unwrap())
+        .collect();
     assert_eq!(tokens, text(&answer));
     let values = logprobs["token_logprobs"].as_array().unwrap();
     assert!(values[0].is_null());

@@ -331,7 +331,7 @@ fn choices_of_one_request_share_a_channel_and_all_end() {
 
 /// A fault in a decode step: those in its batch get it, the next request is answered.
 fn device_fault(fault: InjectedFault, expected: impl Fn(&Outcome) -> bool) {
-    let faults = vec![FaultPlan { at_step: 6, fault }];
+    let faults = vec![FaultPlan { at_step: 6, steps: 1, fault }];
     run(SimulatedSettings { faults, max_sequences: 2, ..paced() }, |bench| async move {
         let first = bench.start(endless());
         let second = bench.start(endless());
@@ -373,14 +373,14 @@ fn a_broken_row_leaves_its_neighbours_text_as_it_is() {
         });
         text.lock().unwrap().clone()
     };
-    let fault = FaultPlan { at_step: 9, fault: InjectedFault::NanRow };
+    let fault = FaultPlan { at_step: 9, steps: 1, fault: InjectedFault::NanRow };
     assert_eq!(neighbour(vec![fault]), neighbour(vec![]));
 }
 
 #[test]
 fn three_device_faults_give_up() {
-    let faults = (1..=3).map(|at_step| FaultPlan { at_step, fault: InjectedFault::Panic });
-    let device = SimulatedSettings { faults: faults.collect(), ..paced() };
+    let faults = vec![FaultPlan { at_step: 1, steps: 3, fault: InjectedFault::Panic }];
+    let device = SimulatedSettings { faults, ..paced() };
     let _alone = alone();
     System::new().block_on(async {
         let device = Box::new(SimulatedDevice::new(device).unwrap());

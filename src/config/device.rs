@@ -123,6 +123,8 @@ pub struct SimulatedConfig {
     pub fault: Option<FaultKind>,
     /// The step at which it goes wrong, counted from 1. Default 1, 1 to 1000000000.
     pub fault_at_step: u64,
+    /// In how many steps from there on. Default 1, 1 to 1000000000.
+    pub fault_steps: u64,
     /// How long the fault `hang` lasts. Default 120, 1 to 86400.
     pub hang_seconds: u64,
 }
@@ -138,6 +140,7 @@ impl Default for SimulatedConfig {
             seed: 0,
             fault: None,
             fault_at_step: 1,
+            fault_steps: 1,
             hang_seconds: 120,
         }
     }
@@ -154,6 +157,8 @@ impl SimulatedConfig {
         problems.range("device.simulated.seed", self.seed, 0..=i64::MAX.unsigned_abs());
         let at_step = self.fault_at_step;
         problems.range("device.simulated.fault_at_step", at_step, 1..=1_000_000_000);
+        let steps = self.fault_steps;
+        problems.range("device.simulated.fault_steps", steps, 1..=1_000_000_000);
         problems.range("device.simulated.hang_seconds", self.hang_seconds, 1..=86_400);
     }
 }

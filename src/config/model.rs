@@ -20,8 +20,8 @@ pub struct ModelConfig {
     pub tokenizer: Option<PathBuf>,
     /// A chat template (Jinja) to use in place of the model's own. No default.
     pub chat_template: Option<PathBuf>,
-    /// Tokens that one session can hold, prompt and answer together. Default 4096; 0: as many as
-    /// the model was trained for; at most 16777216. KV memory grows with this times
+    /// Tokens that one session can hold, prompt and answer together. Default 0: what the model was
+    /// trained for, but at most 4096; 0 to 16777216. KV memory grows with this times
     /// `limits.max_sessions`.
     pub context_tokens: u32,
 }
@@ -34,7 +34,7 @@ impl Default for ModelConfig {
             aliases: Vec::new(),
             tokenizer: None,
             chat_template: None,
-            context_tokens: 4096,
+            context_tokens: 0,
         }
     }
 }

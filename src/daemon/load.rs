@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::model::{ByteCodec, ModelTemplate};
+use super::model::{ByteCodec, LocalClock, ModelTemplate};
 use super::{ServeError, settings};
 use crate::chat::template::ChatTemplate;
 use crate::config::{Config, DeviceKind};
@@ -133,9 +133,7 @@ fn check_vocabulary(
         )));
     }
     selftest::compare(tokenizer, |text| device.tokenize(text).and_then(Result::ok)).map_err(
-        |error| {
-            ServeError::Model(format!("the tokenizer differs from the model's own: {error}"))
-        },
+        |error| ServeError::Model(format!("the tokenizer differs from the model's own: {error}")),
     )
 }
 
@@ -174,7 +172,8 @@ fn template(
     let template = ChatTemplate::compile(&source)
         .map_err(|error| ServeError::Model(format!("the chat template: {error}")))?;
     let (bos_token, eos_token) = (bos.to_owned(), eos.to_owned());
-    Ok(Arc::new(ModelTemplate { template, bos_token, eos_token }))
+    let clock = LocalClock::read();
+    Ok(Arc::new(ModelTemplate { template, bos_token, eos_token, clock }))
 }
 
 fn read(path: &Path) -> Result<String, ServeError> {

@@ -1,7 +1,7 @@
 //! The model's tokenizer and chat template as the HTTP room sees them.
 
 use serde_json::{Map, Value};
-use time::OffsetDateTime;
+use time::{OffsetDateTime, UtcOffset};
 
 use crate::TokenId;
 use crate::chat::template::{ChatTemplate, RenderInput, TemplateError};
@@ -49,6 +49,23 @@ pub(super) struct ModelTemplate {
     pub(super) template: ChatTemplate,
     pub(super) bos_token: String,
     pub(super) eos_token: String,
+    pub(super) clock: LocalClock,
+}
+
+/// The machine's local time. Its offset is read once, before there are threads: the C library's
+/// environment is not safe to read later.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LocalClock(UtcOffset);
+
+impl LocalClock {
+    /// Reads the offset; UTC where it cannot be known.
+    pub(super) fn read() -> Self {
+        Self(UtcOffset::current_local_offset().unwrap_or(UtcOffset::UTC))
+    }
+
+    fn now(self) -> OffsetDateTime {
+        OffsetDateTime::now_utc().to_offset(self.0)
+    }
 }
 
 impl PromptTemplate for ModelTemplate {
@@ -70,7 +87,7 @@ impl PromptTemplate for ModelTemplate {
             kwargs,
             bos_token: &self.bos_token,
             eos_token: &self.eos_token,
-            now: OffsetDateTime::now_local().unwrap_or_else(|_| OffsetDateTime::now_utc()),
+            now: self.clock.now(),
         };
         if continue_final_message {
             self.template.render_continued(&input).map_err(fault)

@@ -116,7 +116,8 @@ pub(super) fn simulated(config: &Config) -> SimulatedSettings {
         FaultKind::ShortRow => InjectedFault::ShortRow,
         FaultKind::Error => InjectedFault::Error,
     });
-    let plan = |fault| FaultPlan { at_step: simulated.fault_at_step, fault };
+    let plan =
+        |fault| FaultPlan { at_step: simulated.fault_at_step, steps: simulated.fault_steps, fault };
     SimulatedSettings {
         context_tokens: config.model.context_tokens.max(1),
         max_sequences: config.limits.max_sessions,

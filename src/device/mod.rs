@@ -7,8 +7,6 @@ mod batch;
 mod error;
 #[cfg(feature = "ggml")]
 pub mod ggml;
-#[cfg(feature = "ggml")]
-pub mod ggml;
 pub mod simulated;
 pub mod thread;
 

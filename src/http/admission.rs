@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::telemetry::metrics::LIVE_PERMITS;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-use super::metrics::LIVE_PERMITS;
 
 /// Hands out permits.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use actix_web::middleware::Next;
 use futures_util::FutureExt;
 
 use super::error::ApiError;
-use super::metrics::PANICS_TOTAL;
+use crate::telemetry::metrics::PANICS_TOTAL;
 
 /// Middleware. The panic hook has already logged message and place. What the handler owned is
 /// dropped by the unwinding; the shared state holds no lock across an await that could poison.

@@ -142,6 +142,10 @@ impl ApiError {
         Some(match outcome {
             Outcome::Stop(_) | Outcome::Length => return None,
             Outcome::Deadline => Self::Deadline,
+            Outcome::QueueDeadline => Self::Unavailable {
+                state: "overloaded",
+                reason: "the request waited too long for its turn".into(),
+            },
             Outcome::SlowClient => Self::SlowClient,
             Outcome::Drained => Self::Unavailable {
                 state: "draining",

@@ -10,19 +10,7 @@ use actix_web::middleware::Next;
 use tracing::Instrument;
 
 use super::request_id::RequestId;
-
-/// Requests by `method`, `route` (the pattern, never the path) and `status`.
-pub const HTTP_REQUESTS_TOTAL: &str = "http_requests_total";
-/// Time until a response's head was ready, by `method` and `route`.
-pub const HTTP_REQUEST_DURATION_SECONDS: &str = "http_request_duration_seconds";
-/// Refusals by `reason`: `queue_full`, `loading`, `draining`, `unhealthy`.
-pub const ADMISSION_REJECTIONS_TOTAL: &str = "admission_rejections_total";
-/// Times that a stream was found with its frame channel full: its client reads too slowly.
-pub const SSE_STALLS_TOTAL: &str = "sse_stalls_total";
-/// Caught panics by `where`.
-pub const PANICS_TOTAL: &str = "panics_total";
-/// Admission permits that are taken.
-pub const LIVE_PERMITS: &str = "live_permits";
+use crate::telemetry::metrics::{HTTP_REQUEST_DURATION_SECONDS, HTTP_REQUESTS_TOTAL};
 
 /// Middleware: counts, times and logs every request, and puts its id on what is logged meanwhile.
 pub async fn measure(

@@ -82,6 +82,13 @@ pub struct RequestLimits {
     pub offload_bytes: usize,
 }
 
+impl RequestLimits {
+    /// A default for `max_tokens`, within what may be asked.
+    pub(super) fn answer_tokens_default(&self, default: u32) -> u32 {
+        self.answer_tokens_max.map_or(default, |max| default.min(max))
+    }
+}
+
 impl Default for HttpSettings {
     fn default() -> Self {
         Self {

@@ -13,7 +13,6 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 
 use super::error::ApiError;
-use super::metrics::SSE_STALLS_TOTAL;
 use super::openai::chunk::{ChunkWriter, PING};
 use super::openai::usage::Tally;
 use crate::session::{Frame, FrameBody};
@@ -56,15 +55,10 @@ impl SseBody {
             let Some(frames) = &mut self.frames else { return };
             let frame = match self.first.take() {
                 Some(frame) => Some(frame),
-                None => {
-                    if frames.len() == frames.max_capacity() {
-                        metrics::counter!(SSE_STALLS_TOTAL).increment(1);
-                    }
-                    match frames.poll_recv(cx) {
-                        Poll::Ready(frame) => frame,
-                        Poll::Pending => return,
-                    }
-                }
+                None => match frames.poll_recv(cx) {
+                    Poll::Ready(frame) => frame,
+                    Poll::Pending => return,
+                },
             };
             if let Err(error) = self.take(frame) {
                 self.writer.error(&mut self.out, &error);

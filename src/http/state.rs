@@ -8,9 +8,9 @@ use super::admission::{Admission, AdmissionPermit};
 use super::auth::Auth;
 use super::engine::{Engine, Health};
 use super::error::ApiError;
-use super::metrics::ADMISSION_REJECTIONS_TOTAL;
 use super::model::Model;
 use super::settings::HttpSettings;
+use crate::telemetry::metrics::ADMISSION_REJECTIONS_TOTAL;
 
 /// Renders the metrics page.
 pub type RenderMetrics = Arc<dyn Fn() -> String + Send + Sync>;

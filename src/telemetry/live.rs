@@ -18,8 +18,6 @@ pub static SESSIONS: LiveCounter = LiveCounter::new(metrics::LIVE_SESSIONS);
 pub static GRAMMARS: LiveCounter = LiveCounter::new(metrics::LIVE_GRAMMARS);
 /// Device slots that the scheduler has given out.
 pub static SLOTS: LiveCounter = LiveCounter::new(metrics::LIVE_SLOTS);
-/// Admission permits.
-pub static PERMITS: LiveCounter = LiveCounter::new(metrics::LIVE_PERMITS);
 
 impl LiveCounter {
     const fn new(metric: &'static str) -> Self {
@@ -66,7 +64,7 @@ impl Drop for LiveGuard {
     }
 }
 
-/// Every live counter with its metric name.
-pub fn snapshot() -> [(&'static str, i64); 4] {
-    [&SESSIONS, &GRAMMARS, &SLOTS, &PERMITS].map(|counter| (counter.metric, counter.get()))
+/// Every live counter with its metric name. Admission permits are counted by the HTTP room.
+pub fn snapshot() -> [(&'static str, i64); 3] {
+    [&SESSIONS, &GRAMMARS, &SLOTS].map(|counter| (counter.metric, counter.get()))
 }

@@ -64,8 +64,10 @@ impl Default for SimulatedSettings {
 /// One fault.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FaultPlan {
-    /// In which step, counted from 1.
+    /// In which step first, counted from 1.
     pub at_step: u64,
+    /// In how many steps from there on.
+    pub steps: u64,
     /// What happens.
     pub fault: InjectedFault,
 }
@@ -208,7 +210,10 @@ impl SimulatedDevice {
     }
 
     fn planned_fault(&self) -> Option<InjectedFault> {
-        let plan = self.settings.faults.iter().find(|plan| plan.at_step == self.steps)?;
+        let due = |plan: &&FaultPlan| {
+            self.steps.checked_sub(plan.at_step).is_some_and(|since| since < plan.steps)
+        };
+        let plan = self.settings.faults.iter().find(due)?;
         Some(plan.fault.clone())
     }
 
@@ -346,9 +351,9 @@ mod tests {
     #[test]
     fn planned_faults_come_at_their_step() {
         let faults = vec![
-            FaultPlan { at_step: 1, fault: InjectedFault::Error },
-            FaultPlan { at_step: 2, fault: InjectedFault::NanRow },
-            FaultPlan { at_step: 3, fault: InjectedFault::ShortRow },
+            FaultPlan { at_step: 1, steps: 1, fault: InjectedFault::Error },
+            FaultPlan { at_step: 2, steps: 1, fault: InjectedFault::NanRow },
+            FaultPlan { at_step: 3, steps: 1, fault: InjectedFault::ShortRow },
         ];
         let mut device = device(SimulatedSettings { faults, ..Default::default() });
         assert!(matches!(step(&mut device, 0, 0, b"x"), Err(DeviceError::Fatal(_))));

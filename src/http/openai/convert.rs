@@ -109,6 +109,7 @@ pub fn generations(
                 max_tokens,
                 min_tokens: common.min_tokens,
                 sampling: common.sampling.clone(),
+                dry_breakers: common.dry_breakers.clone(),
                 seed: first_seed.wrapping_add(u64::from(choice)),
                 logprobs: common.logprobs,
                 stop: common.stop.clone(),

@@ -3,14 +3,16 @@
 use serde_json::{Map, Value};
 
 use crate::TokenId;
-use crate::sampling::SamplingParams;
+use crate::sampling::{DryBreakers, SamplingParams};
 use crate::session::{LogprobsRequest, StopRules};
 
 /// What chat and completion requests share.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct CommonFields {
     /// The sampler chain.
     pub sampling: SamplingParams,
+    /// The sequence breakers of its DRY stage.
+    pub dry_breakers: DryBreakers,
     /// Seed of the first choice; `None`: from entropy.
     pub seed: Option<u64>,
     /// Choices for each prompt; at least 1.
@@ -37,7 +39,7 @@ pub struct StreamOptions {
 }
 
 /// A `/v1/chat/completions` request.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct ChatRequest {
     /// What it shares with completions.
     pub common: CommonFields,
@@ -61,7 +63,7 @@ pub struct Conversation {
 }
 
 /// A `/v1/completions` request.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct CompletionRequest {
     /// What it shares with chat.
     pub common: CommonFields,

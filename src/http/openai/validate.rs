@@ -1,5 +1,7 @@
 //! Bodies to checked requests. Every 400 names its field.
 
+use std::ops::RangeInclusive;
+
 use serde_json::{Map, Value};
 
 use super::fields::{self, Fields, wrong_type};
@@ -12,6 +14,7 @@ use crate::TokenId;
 use crate::http::error::ApiError;
 use crate::http::model::Model;
 use crate::http::settings::RequestLimits;
+use crate::sampling::DryBreakers;
 use crate::session::{LogprobsRequest, StopRules};
 
 /// OpenAI's bound on `top_logprobs`; completions may ask as much here (OpenAI: 5).
@@ -80,6 +83,10 @@ impl Checks<'_> {
         self.limits.choices_max.min(room).max(1)
     }
 
+    fn answer_tokens_max(&self) -> u32 {
+        self.limits.answer_tokens_max.unwrap_or(i32::MAX as u32)
+    }
+
     fn common(
         &self,
         mut f: Fields,
@@ -91,7 +98,9 @@ impl Checks<'_> {
         let seed = f.integer("seed", -1..=i64::MAX)?.and_then(|seed| u64::try_from(seed).ok());
         let n = f.unsigned("n", 1..=self.choices_max())?.unwrap_or(1);
         best_of(f, n)?;
-        let max_tokens = max_tokens(f, max_tokens_min)?;
+        let dry_breakers = DryBreakers::new(&sampling.dry, &self.model.vocabulary)
+            .map_err(|error| ApiError::invalid("dry_sequence_breakers", error.to_string()))?;
+        let max_tokens = max_tokens(f, max_tokens_min..=self.answer_tokens_max())?;
         let min_tokens = f.unsigned("min_tokens", 0..=i32::MAX as u32)?.unwrap_or(0);
         if let Some(max_tokens) = max_tokens
             && min_tokens > max_tokens
@@ -104,6 +113,7 @@ impl Checks<'_> {
         let unknown = std::mem::replace(f, Fields::root(Map::new())).left();
         Ok(CommonFields {
             sampling,
+            dry_breakers,
             seed,
             n,
             max_tokens,
@@ -285,9 +295,9 @@ fn best_of(f: &mut Fields, n: u32) -> Result<(), ApiError> {
 }
 
 /// Where both names are given, OpenAI's newer one holds.
-fn max_tokens(f: &mut Fields, min: u32) -> Result<Option<u32>, ApiError> {
-    let old = f.unsigned("max_tokens", min..=i32::MAX as u32)?;
-    let new = f.unsigned("max_completion_tokens", min..=i32::MAX as u32)?;
+fn max_tokens(f: &mut Fields, legal: RangeInclusive<u32>) -> Result<Option<u32>, ApiError> {
+    let old = f.unsigned("max_tokens", legal.clone())?;
+    let new = f.unsigned("max_completion_tokens", legal)?;
     Ok(new.or(old))
 }
 

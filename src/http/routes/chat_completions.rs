@@ -40,7 +40,7 @@ pub async fn chat_completions(
     .await?;
     let rules = AnswerRules {
         prompt_param: "messages",
-        max_tokens_default: limits.chat_max_tokens_default,
+        max_tokens_default: limits.answer_tokens_default(limits.chat_max_tokens_default),
         echo: false,
     };
     let generations = convert::generations(&intake.model, &chat.common, &[prompt], rules)?;

@@ -41,7 +41,7 @@ pub async fn completions(
     .await?;
     let rules = AnswerRules {
         prompt_param: "prompt",
-        max_tokens_default: limits.completion_max_tokens_default,
+        max_tokens_default: limits.answer_tokens_default(limits.completion_max_tokens_default),
         echo,
     };
     let plan = Plan {

@@ -30,21 +30,21 @@ fn requests_count_by_pattern_never_by_path() {
         let panic = json!({"messages": [{"role": "user", "content": "panic"}]});
         post(&state, CHAT, panic).await;
     });
-    let model = "http_requests_total{method=\"GET\",route=\"/v1/models/{id:.*}\"";
-    let chat = "http_requests_total{method=\"POST\",route=\"/v1/chat/completions\"";
+    let model = "pleach_http_requests_total{method=\"GET\",route=\"/v1/models/{id:.*}\"";
+    let chat = "pleach_http_requests_total{method=\"POST\",route=\"/v1/chat/completions\"";
     for line in [
         &format!("{model},status=\"200\"}} 1"),
         &format!("{model},status=\"404\"}} 1"),
-        "http_requests_total{method=\"GET\",route=\"unmatched\",status=\"404\"} 1",
-        "http_requests_total{method=\"GET\",route=\"/v1/chat/completions\",status=\"405\"} 1",
+        "pleach_http_requests_total{method=\"GET\",route=\"unmatched\",status=\"404\"} 1",
+        "pleach_http_requests_total{method=\"GET\",route=\"/v1/chat/completions\",status=\"405\"} 1",
         &format!("{chat},status=\"200\"}} 1"),
         &format!("{chat},status=\"500\"}} 1"),
-        "panics_total{where=\"http\"} 1",
-        "live_permits 0",
+        "pleach_panics_total{where=\"http\"} 1",
+        "pleach_live_permits 0",
     ] {
         assert!(page.lines().any(|got| got == line), "{line}\n{page}");
     }
-    assert!(page.contains("http_request_duration_seconds"));
+    assert!(page.contains("pleach_http_request_duration_seconds"));
     assert!(!page.contains("no/such/path"));
 }
 
@@ -60,7 +60,7 @@ fn refusals_count_by_reason() {
         post(&loading, CHAT, chat_body(json!({}))).await;
     });
     for reason in ["queue_full", "loading"] {
-        let line = format!("admission_rejections_total{{reason=\"{reason}\"}} 1");
+        let line = format!("pleach_admission_rejections_total{{reason=\"{reason}\"}} 1");
         assert!(page.lines().any(|got| got == line), "{line}\n{page}");
     }
 }
