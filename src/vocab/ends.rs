@@ -99,12 +99,7 @@ fn is(token: &Token, text: &str) -> bool {
     token.bytes == text.as_bytes()
 }
 
-fn take_back(
-    tokens: &mut [Token],
-    ends: &mut Vec<TokenId>,
-    id: Option<TokenId>,
-    kind: TokenKind,
-) {
+fn take_back(tokens: &mut [Token], ends: &mut Vec<TokenId>, id: Option<TokenId>, kind: TokenKind) {
     let Some(id) = id else { return };
     ends.retain(|end| *end != id);
     if let Some(token) = tokens.get_mut(id as usize) {
@@ -117,10 +112,7 @@ mod tests {
     use super::*;
 
     fn settle_texts(texts: &[&str], named: &[TokenId]) -> (Vec<TokenId>, Vec<TokenKind>) {
-        let token = |text: &&str| Token {
-            bytes: text.as_bytes().to_vec(),
-            kind: TokenKind::Text,
-        };
+        let token = |text: &&str| Token { bytes: text.as_bytes().to_vec(), kind: TokenKind::Text };
         let mut tokens: Vec<Token> = texts.iter().map(token).collect();
         let ends = settle(&mut tokens, named);
         (ends, tokens.into_iter().map(|token| token.kind).collect())
@@ -136,7 +128,8 @@ mod tests {
 
     #[test]
     fn in_harmony_the_end_of_a_message_is_not_the_end() {
-        let (ends, kinds) = settle_texts(&["<|end|>", "<|return|>", "<|call|>", "<|channel|>"], &[1]);
+        let (ends, kinds) =
+            settle_texts(&["<|end|>", "<|return|>", "<|call|>", "<|channel|>"], &[1]);
         assert_eq!(ends, [1, 2]);
         assert_eq!(kinds[0], TokenKind::UserDefined);
         assert_eq!(kinds[3], TokenKind::UserDefined);

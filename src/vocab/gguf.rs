@@ -84,8 +84,8 @@ impl GgufEngine {
         let mut tokens = entries.tokens(spelling)?;
         let ends = settle(&mut tokens, &entries.named(metadata, model, &ENDS)?);
         let bos = entries.named(metadata, model, &[BOS])?.first().copied();
-        let add_bos = metadata.boolean(ADD_BOS)?.unwrap_or(add_bos && bos.is_some())
-            || model == "gemma4";
+        let add_bos =
+            metadata.boolean(ADD_BOS)?.unwrap_or(add_bos && bos.is_some()) || model == "gemma4";
         if add_bos && bos.is_none() {
             let reason = format!("`{ADD_BOS}` is set, but `{BOS}` names no token");
             return Err(VocabError::Damaged { reason });
@@ -172,7 +172,9 @@ impl<'m> Entries<'m> {
         };
         let mut seen = FxHashSet::default();
         if let Some(twice) = texts.iter().find(|text| !seen.insert(text.as_str())) {
-            return Err(VocabError::Damaged { reason: format!("the token {twice:?} is there twice") });
+            return Err(VocabError::Damaged {
+                reason: format!("the token {twice:?} is there twice"),
+            });
         }
         Ok(Self { texts, kinds })
     }
@@ -278,9 +280,7 @@ fn raw_merges(metadata: &GgufMetadata, entries: &Entries<'_>) -> Result<Parts, V
 fn bpe(
     metadata: &GgufMetadata,
     entries: &Entries<'_>,
-    options: impl FnOnce(
-        tokenizers::models::bpe::BpeBuilder,
-    ) -> tokenizers::models::bpe::BpeBuilder,
+    options: impl FnOnce(tokenizers::models::bpe::BpeBuilder) -> tokenizers::models::bpe::BpeBuilder,
 ) -> Result<BPE, VocabError> {
     let lines = metadata.strings(MERGES)?.ok_or(VocabError::MissingKey { key: MERGES })?;
     let merges = lines.iter().map(|line| pair(line)).collect::<Result<Vec<_>, _>>()?;
@@ -296,9 +296,9 @@ fn pair(line: &str) -> Result<(String, String), VocabError> {
     let space = line.get(first..).and_then(|rest| rest.find(' ')).map(|at| first + at);
     let halves = space.and_then(|at| Some((line.get(..at)?, line.get(at + 1..)?)));
     let halves = halves.filter(|(_, right)| !right.is_empty());
-    halves
-        .map(|(left, right)| (left.to_owned(), right.to_owned()))
-        .ok_or_else(|| VocabError::Damaged { reason: format!("the merge {line:?} has no two halves") })
+    halves.map(|(left, right)| (left.to_owned(), right.to_owned())).ok_or_else(|| {
+        VocabError::Damaged { reason: format!("the merge {line:?} has no two halves") }
+    })
 }
 
 fn sentence_piece(metadata: &GgufMetadata, entries: &Entries<'_>) -> Result<Parts, VocabError> {

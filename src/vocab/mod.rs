@@ -17,7 +17,8 @@ mod tokenizer;
 mod utf8;
 mod vocabulary;
 
-#[cfg(all(test, feature = "ggml"))]
+#[cfg(test)]
+#[cfg(feature = "ggml")]
 mod tests;
 
 pub use error::VocabError;

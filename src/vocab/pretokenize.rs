@@ -99,7 +99,10 @@ const QWEN35: Pattern = GivesBackInLine(concat!(
     r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*",
     spaces!()
 ));
-const UFAKZEKA: Pattern = GivesBackInLine(concat!(r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*", spaces!()));
+const UFAKZEKA: Pattern = GivesBackInLine(concat!(
+    r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*",
+    spaces!()
+));
 const JAIS2: Pattern = Plain(concat!(
     contraction!(),
     r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+",
@@ -107,8 +110,10 @@ const JAIS2: Pattern = Plain(concat!(
     r"|\s{8}(?!\S)|\s{4}(?!\S)|\s{1,2}(?!\S)|\s{1}"
 ));
 const TEKKEN: Pattern = GivesBackInLine(cased_words!(r"\p{L}", "", r"\p{N}"));
-const GPT4O: Pattern = GivesBackInLine(cased_words!(r"\p{L}", concat!(contraction!(), "?"), r"\p{N}{1,3}"));
-const GRANITE_EMBED: Pattern = GivesBackInLine(cased_words!(r"[\p{L}\p{M}]", concat!(contraction!(), "?"), r"\p{N}{1,3}"));
+const GPT4O: Pattern =
+    GivesBackInLine(cased_words!(r"\p{L}", concat!(contraction!(), "?"), r"\p{N}{1,3}"));
+const GRANITE_EMBED: Pattern =
+    GivesBackInLine(cased_words!(r"[\p{L}\p{M}]", concat!(contraction!(), "?"), r"\p{N}{1,3}"));
 const DEEPSEEK3: Pattern = GivesBackInLine(concat!(
     r##"[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+"##,
     r"|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*",
@@ -155,12 +160,19 @@ impl PreTokenizer {
     /// The pre-tokeniser of that name, or an error that names it.
     pub(super) fn by_name(name: &str) -> Result<Self, VocabError> {
         Ok(match name {
-            "default" => plain(&[Plain(r"[\p{P}\$\+<=>\^~\|]+"), GPT2, Plain(r"\p{N}+"), Plain("[0-9][0-9][0-9]")]),
+            "default" => plain(&[
+                Plain(r"[\p{P}\$\+<=>\^~\|]+"),
+                GPT2,
+                Plain(r"\p{N}+"),
+                Plain("[0-9][0-9][0-9]"),
+            ]),
             "llama3" | "llama-v3" | "llama-bpe" | "falcon3" | "falcon-h1" | "pixtral"
             | "midm-2.0" | "lfm2" => Self { add_bos: true, ..whole_words(&[LLAMA3]) },
             "dbrx" | "smaug-bpe" | "chatglm-bpe" => plain(&[LLAMA3]),
             "glm4" | "glm5" => whole_words(&[LLAMA3]),
-            "minicpm5" => whole_words(&[Plain(r"\p{N}{1,3}"), GivesBackInLine(llama3_like!(r"\p{N}+"))]),
+            "minicpm5" => {
+                whole_words(&[Plain(r"\p{N}{1,3}"), GivesBackInLine(llama3_like!(r"\p{N}+"))])
+            }
             "jais-2" => plain(&[JAIS2]),
             "qwen2" | "deepseek-r1-qwen" | "kormo" | "f2llmv2" | "megrez" | "stablelm2"
             | "hunyuan" | "solar-open" | "grok-2" => plain(&[QWEN2]),
@@ -294,14 +306,36 @@ mod tests {
     #[test]
     fn every_pattern_compiles() {
         for name in [
-            "default", "llama3", "dbrx", "glm4", "minicpm5", "jais-2", "qwen2", "qwen35",
-            "ufakzeka", "laguna", "gpt-2", "starcoder", "falcon", "bloom", "viking", "tekken",
-            "gpt-4o", "granite-embed-multi-97m", "deepseek-llm", "deepseek-coder", "deepseek-v3",
-            "spark2_5", "bailingmoe", "seed-coder", "exaone-moe",
+            "default",
+            "llama3",
+            "dbrx",
+            "glm4",
+            "minicpm5",
+            "jais-2",
+            "qwen2",
+            "qwen35",
+            "ufakzeka",
+            "laguna",
+            "gpt-2",
+            "starcoder",
+            "falcon",
+            "bloom",
+            "viking",
+            "tekken",
+            "gpt-4o",
+            "granite-embed-multi-97m",
+            "deepseek-llm",
+            "deepseek-coder",
+            "deepseek-v3",
+            "spark2_5",
+            "bailingmoe",
+            "seed-coder",
+            "exaone-moe",
         ] {
             let pre = PreTokenizer::by_name(name).expect("known");
             for pattern in pre.patterns {
-                Splitter::new(&[*pattern]).unwrap_or_else(|error| panic!("{name}: {error}\n{pattern:?}"));
+                Splitter::new(&[*pattern])
+                    .unwrap_or_else(|error| panic!("{name}: {error}\n{pattern:?}"));
             }
         }
     }
@@ -324,10 +358,7 @@ mod tests {
         assert_eq!(words("llama-bpe", text), llama3);
         let qwen = ["I", "'LL", " pay", " ", "1", "2", "3", "4", "5", " €\n\n", " ", " now"];
         assert_eq!(words("qwen2", text), qwen);
-        assert_eq!(
-            words("gpt-2", text),
-            ["I", "'", "LL", " pay", " 12345", " €", "\n\n ", " now"]
-        );
+        assert_eq!(words("gpt-2", text), ["I", "'", "LL", " pay", " 12345", " €", "\n\n ", " now"]);
         assert_eq!(words("gpt-4o", "HelloWorld's"), ["Hello", "World's"]);
         assert_eq!(words("tekken", "HelloWorld's"), ["Hello", "World", "'s"]);
     }

@@ -49,7 +49,11 @@ fn load(path: &Path) -> (Tokenizer, LibraryTokenizer) {
 }
 
 /// How many of the texts differ, and a report on the first few.
-fn differences(ours: &Tokenizer, library: &LibraryTokenizer, special: SpecialTokens) -> Vec<String> {
+fn differences(
+    ours: &Tokenizer,
+    library: &LibraryTokenizer,
+    special: SpecialTokens,
+) -> Vec<String> {
     let mut found = Vec::new();
     for text in texts() {
         let device = library.tokenize(&text, special == SpecialTokens::Parse).expect("tokenizes");
@@ -81,10 +85,8 @@ fn the_real_model_agrees_with_its_library() {
     let (tokenizer, library) = load(&path);
     compare(&tokenizer, |text| library.tokenize(text, true)).expect("agrees");
     assert_eq!(differences(&tokenizer, &library, SpecialTokens::AsText), Vec::<String>::new());
-    let skipped = texts()
-        .iter()
-        .filter(|text| tokenizer.encode(text, SpecialTokens::Parse).is_err())
-        .count();
+    let skipped =
+        texts().iter().filter(|text| tokenizer.encode(text, SpecialTokens::Parse).is_err()).count();
     println!("{} texts, {skipped} cannot be spelled", texts().len());
 
     let vocabulary = tokenizer.vocabulary();
@@ -109,7 +111,11 @@ fn every_pre_tokenizer_agrees_with_the_library() {
         let (tokenizer, library) = load(&target);
         let found = differences(&tokenizer, &library, SpecialTokens::Parse);
         if !found.is_empty() {
-            wrong.push(format!("{name}: {} {}", found.len(), found[..found.len().min(6)].join("\n    ")));
+            wrong.push(format!(
+                "{name}: {} {}",
+                found.len(),
+                found[..found.len().min(6)].join("\n    ")
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -244,8 +250,9 @@ fn real_multilingual_vocabularies_agree_with_the_library() {
 /// The real model's tokens as text with `▁` for a space, after the special tokens of a
 /// SentencePiece model and one token for each byte.
 fn sentence_pieces(model: &Path) -> (Vec<String>, Vec<i32>) {
-    let vocabulary =
-        Tokenizer::from_gguf(&GgufMetadata::read(model).expect("reads")).expect("builds").vocabulary();
+    let vocabulary = Tokenizer::from_gguf(&GgufMetadata::read(model).expect("reads"))
+        .expect("builds")
+        .vocabulary();
     let mut texts = ["<unk>", "<s>", "</s>", "<|endoftext|>"].map(str::to_owned).to_vec();
     let mut kinds = vec![2, 3, 3, 3];
     texts.extend((0..=255u8).map(|byte| format!("<0x{byte:02X}>")));
@@ -327,7 +334,8 @@ fn gemma_4_agrees_with_the_library() {
 
 fn metadata_with(changes: &[(&str, GgufValue)]) -> GgufMetadata {
     let text = |text: &str| GgufValue::String(text.to_owned());
-    let texts = |texts: &[&str]| GgufValue::Strings(texts.iter().map(|t| (*t).to_owned()).collect());
+    let texts =
+        |texts: &[&str]| GgufValue::Strings(texts.iter().map(|t| (*t).to_owned()).collect());
     let mut values = std::collections::BTreeMap::from([
         ("tokenizer.ggml.model".to_owned(), text("gpt2")),
         ("tokenizer.ggml.pre".to_owned(), text("gpt-2")),
@@ -345,11 +353,14 @@ fn a_vocabulary_that_is_not_known_is_refused_by_name() {
         Tokenizer::from_gguf(&metadata_with(changes)).expect_err("refused").to_string()
     };
     let text = |text: &str| GgufValue::String(text.to_owned());
-    let texts = |texts: &[&str]| GgufValue::Strings(texts.iter().map(|t| (*t).to_owned()).collect());
+    let texts =
+        |texts: &[&str]| GgufValue::Strings(texts.iter().map(|t| (*t).to_owned()).collect());
     assert!(refused(&[("tokenizer.ggml.pre", text("next-year"))]).contains("`next-year`"));
     assert!(refused(&[("tokenizer.ggml.model", text("rwkv"))]).contains("`rwkv`"));
     assert!(refused(&[("tokenizer.ggml.tokens", texts(&["a", "a"]))]).contains("twice"));
-    assert!(refused(&[("tokenizer.ggml.token_type", GgufValue::Integers(vec![1]))]).contains("kinds"));
+    assert!(
+        refused(&[("tokenizer.ggml.token_type", GgufValue::Integers(vec![1]))]).contains("kinds")
+    );
     assert!(refused(&[("tokenizer.ggml.merges", texts(&["ab"]))]).contains("halves"));
     assert!(refused(&[("tokenizer.ggml.merges", texts(&["a x"]))]).contains("damaged"));
     assert!(refused(&[("tokenizer.ggml.add_bos_token", GgufValue::Bool(true))]).contains("bos"));
@@ -379,7 +390,10 @@ fn a_difference_names_the_text_and_both_lists() {
         text => encode(text),
     };
     let error = compare(&tokenizer, wrong).expect_err("differs").to_string();
-    assert!(error.contains("\"a\"") && error.contains("[64]") && error.contains("[7, 8]"), "{error}");
+    assert!(
+        error.contains("\"a\"") && error.contains("[64]") && error.contains("[7, 8]"),
+        "{error}"
+    );
     assert!(matches!(compare(&tokenizer, |_| None), Err(VocabError::DeviceFailed { .. })));
 }
 

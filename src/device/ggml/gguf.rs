@@ -264,10 +264,8 @@ impl Drop for Context {
 
 impl Context {
     fn open(path: &Path) -> Result<Self, GgufError> {
-        let damaged = |reason: &str| GgufError::Damaged {
-            path: path.to_owned(),
-            reason: reason.to_owned(),
-        };
+        let damaged =
+            |reason: &str| GgufError::Damaged { path: path.to_owned(), reason: reason.to_owned() };
         let name = path.to_str().and_then(|name| CString::new(name).ok());
         let name = name.ok_or_else(|| damaged("its path is not UTF-8: rename it"))?;
         let params = sys::gguf_init_params { no_alloc: true, ctx: std::ptr::null_mut() };
@@ -311,10 +309,8 @@ impl Context {
         // SAFETY: `index` is below the number of tensors; a shape is
         // `DIMENSIONS` numbers, which the library has checked to be positive or zero.
         let (shape, offset, size) = unsafe {
-            let shape = std::slice::from_raw_parts(
-                sys::gguf_get_tensor_ne(self.0, index),
-                DIMENSIONS,
-            );
+            let shape =
+                std::slice::from_raw_parts(sys::gguf_get_tensor_ne(self.0, index), DIMENSIONS);
             let offset = sys::gguf_get_tensor_offset(self.0, index);
             (shape, offset, sys::gguf_get_tensor_size(self.0, index))
         };
@@ -408,12 +404,24 @@ unsafe fn numbers(
         Some(match kind {
             sys::GGUF_TYPE_UINT8 => GgufValue::Integers(each::<u8, _>(pointer, length, i128::from)),
             sys::GGUF_TYPE_INT8 => GgufValue::Integers(each::<i8, _>(pointer, length, i128::from)),
-            sys::GGUF_TYPE_UINT16 => GgufValue::Integers(each::<u16, _>(pointer, length, i128::from)),
-            sys::GGUF_TYPE_INT16 => GgufValue::Integers(each::<i16, _>(pointer, length, i128::from)),
-            sys::GGUF_TYPE_UINT32 => GgufValue::Integers(each::<u32, _>(pointer, length, i128::from)),
-            sys::GGUF_TYPE_INT32 => GgufValue::Integers(each::<i32, _>(pointer, length, i128::from)),
-            sys::GGUF_TYPE_UINT64 => GgufValue::Integers(each::<u64, _>(pointer, length, i128::from)),
-            sys::GGUF_TYPE_INT64 => GgufValue::Integers(each::<i64, _>(pointer, length, i128::from)),
+            sys::GGUF_TYPE_UINT16 => {
+                GgufValue::Integers(each::<u16, _>(pointer, length, i128::from))
+            }
+            sys::GGUF_TYPE_INT16 => {
+                GgufValue::Integers(each::<i16, _>(pointer, length, i128::from))
+            }
+            sys::GGUF_TYPE_UINT32 => {
+                GgufValue::Integers(each::<u32, _>(pointer, length, i128::from))
+            }
+            sys::GGUF_TYPE_INT32 => {
+                GgufValue::Integers(each::<i32, _>(pointer, length, i128::from))
+            }
+            sys::GGUF_TYPE_UINT64 => {
+                GgufValue::Integers(each::<u64, _>(pointer, length, i128::from))
+            }
+            sys::GGUF_TYPE_INT64 => {
+                GgufValue::Integers(each::<i64, _>(pointer, length, i128::from))
+            }
             sys::GGUF_TYPE_FLOAT32 => GgufValue::Floats(each::<f32, _>(pointer, length, f64::from)),
             sys::GGUF_TYPE_FLOAT64 => GgufValue::Floats(each::<f64, _>(pointer, length, |f| f)),
             sys::GGUF_TYPE_BOOL => GgufValue::Bools(each::<i8, _>(pointer, length, |b| b != 0)),

@@ -52,9 +52,15 @@ impl Walk<'_> {
             let place = format!("key {index} of {keys}");
             self.string(&place)?;
             let kind = self.u32(&place)?;
-            if kind == 9 { self.array(&place)? } else { self.values(kind, 1, &place)? }
+            if kind == 9 {
+                self.array(&place)?
+            } else {
+                self.values(kind, 1, &place)?
+            }
             if self.at > METADATA_BYTES_MAX {
-                return Err(self.damaged(format!("its keys fill more than {METADATA_BYTES_MAX} bytes")));
+                return Err(
+                    self.damaged(format!("its keys fill more than {METADATA_BYTES_MAX} bytes"))
+                );
             }
         }
         Ok(())
@@ -66,10 +72,9 @@ impl Walk<'_> {
         if self.file_bytes < 4 {
             return Err(not_gguf());
         }
-        self.input.read_exact(&mut magic).map_err(|source| GgufError::Io {
-            path: self.path.to_owned(),
-            source,
-        })?;
+        self.input
+            .read_exact(&mut magic)
+            .map_err(|source| GgufError::Io { path: self.path.to_owned(), source })?;
         if &magic != b"GGUF" {
             return Err(not_gguf());
         }
