@@ -35,6 +35,7 @@ pub(super) fn fallback_byte(token: &str) -> Option<u8> {
 
 /// The character that stands for a byte in a byte-level vocabulary: itself where it is printable
 /// in Latin-1, else the next free one from U+0100 on.
+#[cfg(any(test, feature = "ggml"))]
 pub(super) fn char_of_byte(byte: u8) -> char {
     let code = u32::from(byte);
     let shifted = match byte {

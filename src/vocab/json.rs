@@ -32,6 +32,7 @@ impl JsonEngine {
         let json = std::fs::read(path)
             .map_err(|source| VocabError::Io { path: path.to_owned(), source })?;
         let library = Library::from_bytes(&json).map_err(|error| bad(error.to_string()))?;
+        check_declared_ids(&json, &library).map_err(bad)?;
         drop(json);
         let spelling = spelling(&library).map_err(bad)?;
         let mut tokens = tokens(&library, spelling).map_err(bad)?;
@@ -103,6 +104,30 @@ impl JsonEngine {
         }
         Ok(normalized.get().to_owned())
     }
+}
+
+/// The library numbers added tokens by itself and passes over the numbers in the file, so a file
+/// with holes before them would give wrong ids without a sign of it.
+fn check_declared_ids(json: &[u8], library: &Library) -> Result<(), String> {
+    #[derive(serde::Deserialize)]
+    struct Declared {
+        added_tokens: Vec<Added>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Added {
+        id: TokenId,
+        content: String,
+    }
+    let declared: Declared = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+    for Added { id, content } in declared.added_tokens {
+        let numbered = library.token_to_id(&content);
+        if numbered != Some(id) {
+            return Err(format!(
+                "its added token {content:?} has the id {id}, but would get {numbered:?}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The longest run of white space, in characters.
@@ -246,5 +271,142 @@ fn ids_in(value: Option<&Value>) -> Vec<TokenId> {
         Some(Value::Array(items)) => items.iter().filter_map(id).collect(),
         Some(value) => id(value).into_iter().collect(),
         None => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tempfile::TempDir;
+
+    use super::super::Tokenizer;
+    use super::*;
+
+    fn added(id: u32, content: &str, special: bool) -> Value {
+        json!({
+            "id": id, "content": content, "special": special,
+            "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+        })
+    }
+
+    /// A byte-level tokenizer of a few tokens, with holes at ids 3, 7 and 8.
+    fn byte_level() -> Value {
+        json!({
+            "version": "1.0",
+            "added_tokens": [added(4, "<tool>", false), added(5, "<|eot_id|>", true), added(6, "<b>", true)],
+            "pre_tokenizer": { "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true },
+            "decoder": { "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true },
+            "model": { "type": "BPE", "vocab": { "a": 0, "Ġ": 1, "Ġa": 2, "Ã": 9 }, "merges": ["Ġ a"] },
+        })
+    }
+
+    /// A SentencePiece model as converted to merges.
+    fn sentence_piece() -> Value {
+        json!({
+            "version": "1.0",
+            "added_tokens": [added(0, "<unk>", true), added(1, "<s>", true), added(6, "▁▁", false)],
+            "normalizer": { "type": "Replace", "pattern": { "String": " " }, "content": "▁" },
+            "post_processor": {
+                "type": "TemplateProcessing",
+                "single": [{ "SpecialToken": { "id": "<s>", "type_id": 0 } }, { "Sequence": { "id": "A", "type_id": 0 } }],
+                "pair": [{ "Sequence": { "id": "A", "type_id": 0 } }, { "Sequence": { "id": "B", "type_id": 1 } }],
+                "special_tokens": { "<s>": { "id": "<s>", "ids": [1], "tokens": ["<s>"] } },
+            },
+            "decoder": { "type": "Sequence", "decoders": [
+                { "type": "Replace", "pattern": { "String": "▁" }, "content": " " },
+                { "type": "ByteFallback" },
+                { "type": "Fuse" },
+            ] },
+            "model": {
+                "type": "BPE", "unk_token": "<unk>", "fuse_unk": true, "byte_fallback": true,
+                "vocab": { "<unk>": 0, "<s>": 1, "<0x0A>": 2, "a": 3, "▁": 4, "▁a": 5, "▁▁": 6 },
+                "merges": ["▁ a"],
+            },
+        })
+    }
+
+    fn load(tokenizer: &Value, neighbours: &[(&str, Value)]) -> Result<Tokenizer, VocabError> {
+        let folder = TempDir::new().expect("temporary folder");
+        let path = folder.path().join("tokenizer.json");
+        std::fs::write(&path, tokenizer.to_string()).expect("writes");
+        for (name, content) in neighbours {
+            std::fs::write(folder.path().join(name), content.to_string()).expect("writes");
+        }
+        Tokenizer::from_json_file(&path)
+    }
+
+    #[test]
+    fn kinds_bytes_and_holes_are_read() {
+        let tokenizer = load(&byte_level(), &[]).expect("loads");
+        let vocabulary = tokenizer.vocabulary();
+        assert_eq!(vocabulary.len(), 10);
+        assert_eq!(vocabulary.text_bytes(2), b" a");
+        assert_eq!(vocabulary.text_bytes(9), [0xc3]);
+        let kinds = [4, 7, 5].map(|id| vocabulary.get(id).expect("there").kind);
+        assert_eq!(kinds, [TokenKind::UserDefined, TokenKind::Unused, TokenKind::Control]);
+        assert_eq!(vocabulary.end_tokens(), [5]);
+        assert_eq!((tokenizer.bos(), tokenizer.add_bos()), (None, false));
+        let encode = |special| tokenizer.encode("a a<tool><b>", special);
+        assert_eq!(encode(SpecialTokens::Parse).expect("encodes"), [0, 2, 4, 6]);
+        assert!(matches!(encode(SpecialTokens::AsText), Err(VocabError::Unencodable { .. })));
+        assert_eq!(tokenizer.encode("", SpecialTokens::Parse).expect("encodes"), [0; 0]);
+    }
+
+    #[test]
+    fn sentence_pieces_are_read() {
+        let tokenizer = load(&sentence_piece(), &[]).expect("loads");
+        assert_eq!((tokenizer.bos(), tokenizer.add_bos()), (Some(1), true));
+        let ids = tokenizer.encode(" a\n", SpecialTokens::Parse).expect("encodes");
+        assert_eq!(ids, [5, 2]);
+        assert_eq!(tokenizer.decode_bytes(&ids), b" a\n");
+        assert_eq!(tokenizer.vocabulary().text_bytes(6), b"  ");
+    }
+
+    #[test]
+    fn neighbouring_files_name_ends_and_bos() {
+        let neighbours = [
+            ("generation_config.json", json!({ "eos_token_id": [0, 99], "bos_token_id": 1 })),
+            ("tokenizer_config.json", json!({ "eos_token": { "content": "<b>" } })),
+            ("special_tokens_map.json", json!({ "eos_token": "<tool>", "bos_token": "<b>" })),
+        ];
+        let tokenizer = load(&byte_level(), &neighbours).expect("loads");
+        assert_eq!(tokenizer.vocabulary().end_tokens(), [0, 4, 5, 6]);
+        assert_eq!((tokenizer.bos(), tokenizer.add_bos()), (Some(6), false));
+        let broken = [("generation_config.json", Value::Null)];
+        assert!(load(&byte_level(), &broken).is_ok(), "an empty neighbour says nothing");
+        let folder = TempDir::new().expect("temporary folder");
+        let path = folder.path().join("tokenizer.json");
+        std::fs::write(&path, byte_level().to_string()).expect("writes");
+        std::fs::write(folder.path().join("tokenizer_config.json"), "{").expect("writes");
+        let error = Tokenizer::from_json_file(&path).expect_err("refused");
+        assert!(error.to_string().contains("tokenizer_config.json"), "{error}");
+    }
+
+    #[test]
+    fn what_is_not_usable_is_refused() {
+        let mut word_piece = byte_level();
+        word_piece["decoder"] = json!({ "type": "WordPiece", "prefix": "##", "cleanup": true });
+        let error = load(&word_piece, &[]).expect_err("refused");
+        assert!(error.to_string().contains("WordPiece"), "{error}");
+        let mut shifted = byte_level();
+        shifted["added_tokens"][2]["id"] = json!(7);
+        let error = load(&shifted, &[]).expect_err("refused");
+        assert!(error.to_string().contains("\"<b>\" has the id 7"), "{error}");
+        let mut far = byte_level();
+        far["model"]["vocab"]["z"] = json!(4_000_000_000u32);
+        assert!(matches!(load(&far, &[]), Err(VocabError::BadFile { .. })));
+        assert!(matches!(load(&json!([]), &[]), Err(VocabError::BadFile { .. })));
+        let missing = Tokenizer::from_json_file(Path::new("/no/such/tokenizer.json"));
+        assert!(matches!(missing, Err(VocabError::Io { .. })));
+    }
+
+    #[test]
+    fn an_endless_run_of_white_space_is_refused_before_it_is_cut_wrongly() {
+        let tokenizer = load(&byte_level(), &[]).expect("loads");
+        let run = |length| format!("{}a", " ".repeat(length));
+        let ids = tokenizer.encode(&run(3), SpecialTokens::Parse).expect("encodes");
+        assert_eq!(ids, [1, 1, 2]);
+        let error = tokenizer.encode(&run(WHITE_SPACE_RUN_MAX + 1), SpecialTokens::Parse);
+        assert!(matches!(error, Err(VocabError::Split { .. })));
     }
 }

@@ -18,7 +18,8 @@ mod tokenizer;
 mod utf8;
 mod vocabulary;
 
-#[cfg(all(test, feature = "ggml"))]
+#[cfg(test)]
+#[cfg(feature = "ggml")]
 mod tests;
 
 pub use byte_tokens::{byte_vocabulary, encode_bytes};
