@@ -11,6 +11,12 @@
 //!   up to a setting. One that was asked for and does not fit the context is a 400.
 //! * Unknown fields are ignored, with a log line that names them. Known fields that cannot be
 //!   honoured are a 400 that names them, unless their value says "off" (null, false, "", []).
+//! * Temperatures over OpenAI's 2 are legal, up to a setting; without any sampler field an answer is
+//!   greedy.
+//! * A prompt gets the model's start token in front unless it already begins with it; a prompt in
+//!   tokens is taken as it is.
+//! * Log-probabilities show a token's bytes as text with U+FFFD; chat has the exact bytes beside it.
+//! * `/tokenize`, `/detokenize` and `/apply-template` need no permit: they generate nothing.
 //! * Text parts of a message are joined by newlines.
 //! * A stream's head waits up to `stream_head_delay` for the first frame, so that what fails at once
 //!   fails with its HTTP status; later failures are error events without `[DONE]`.

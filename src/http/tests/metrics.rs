@@ -7,14 +7,14 @@ use serde_json::json;
 use super::{CHAT, chat_body};
 use crate::http::HttpState;
 use crate::http::engine::Health;
-use crate::http::testing::{get, hello, post, state};
+use crate::http::testing::{self, get, hello, post};
 
 /// The metrics page after `work`.
 fn page_after(work: impl AsyncFnOnce(Data<HttpState>)) -> String {
     let recorder = PrometheusBuilder::new().build_recorder();
     let handle = recorder.handle();
     metrics::with_local_recorder(&recorder, || {
-        actix_web::rt::System::new().block_on(work(state(&hello())));
+        actix_web::rt::System::new().block_on(work(testing::state(&hello())));
     });
     handle.render()
 }
@@ -55,7 +55,7 @@ fn refusals_count_by_reason() {
         post(&state, CHAT, chat_body(json!({}))).await;
         drop(all);
         let engine = hello();
-        let loading = super::super::testing::state(&engine);
+        let loading = testing::state(&engine);
         engine.set_health(Health::Loading);
         post(&loading, CHAT, chat_body(json!({}))).await;
     });

@@ -64,10 +64,14 @@ fn read_response(stream: &mut TcpStream) -> String {
     text + std::str::from_utf8(&body).unwrap()
 }
 
+/// Waits for a condition; one that never comes fails the test instead of hanging it.
 async fn until(mut condition: impl FnMut() -> bool) {
-    while !condition() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    let wait = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), wait).await.expect("it never happened");
 }
 
 #[actix_web::test]
