@@ -119,7 +119,10 @@ pub(super) fn simulated(config: &Config) -> SimulatedSettings {
     let plan =
         |fault| FaultPlan { at_step: simulated.fault_at_step, steps: simulated.fault_steps, fault };
     SimulatedSettings {
-        context_tokens: config.model.context_tokens.max(1),
+        context_tokens: match config.model.context_tokens {
+            0 => SimulatedSettings::default().context_tokens,
+            tokens => tokens,
+        },
         max_sequences: config.limits.max_sessions,
         max_batch_tokens: config.device.max_batch_tokens,
         vocab_size: simulated.vocab_size as usize,
