@@ -15,7 +15,7 @@ const CHAT: &str = "/v1/chat/completions";
 fn daemon() -> Option<Daemon> {
     let model = support::model()?;
     Some(Daemon::start(&format!(
-        "[model]\npath = {:?}\ncontext_tokens = 1024\n[device]\nrepeatable = \"on\"\nthreads = 2\n\
+        "[model]\npath = {:?}\ncontext_tokens = 1024\n[device]\nrepeatable = \"on\"\nthreads = 1\n\
          [limits]\nmax_sessions = 9\n",
         model.display().to_string()
     )))
