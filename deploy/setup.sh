@@ -148,8 +148,8 @@ pleach_check_rust() {
         return 1
     fi
     pleach_minor="$(cargo --version | sed -n 's/^cargo 1\.\([0-9]*\)\..*/\1/p')"
-    if [ "${pleach_minor:-0}" -lt 89 ]; then
-        pleach_say "$(cargo --version) is too old, 1.89 is needed; run: rustup update stable"
+    if [ "${pleach_minor:-0}" -lt 93 ]; then
+        pleach_say "$(cargo --version) is too old, 1.93 is needed; run: rustup update stable"
         return 1
     fi
 }

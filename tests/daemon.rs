@@ -18,6 +18,10 @@ fn quick() -> Daemon {
     Daemon::simulated("fixed_us = 0\nper_token_us = 0\nper_sequence_us = 0", "", "")
 }
 
+/// Method, path, headers, body; the status and the `param` that must come back.
+type Case =
+    (&'static str, &'static str, Vec<(&'static str, &'static str)>, String, u16, &'static str);
+
 /// A step takes 3 ms: slow enough to act in the middle of an answer.
 fn paced(limits: &str, rest: &str) -> Daemon {
     Daemon::simulated("fixed_us = 3000\nper_token_us = 0\nper_sequence_us = 0", limits, rest)
@@ -135,7 +139,7 @@ fn every_bad_request_is_an_error_in_openais_shape() {
     let key = ("authorization", "Bearer abc");
     let body = |value: Value| value.to_string();
     let ok = body(chat("hi", 1));
-    let cases: Vec<(&str, &str, Vec<(&str, &str)>, String, u16, &str)> = vec![
+    let cases: Vec<Case> = vec![
         ("POST", CHAT, vec![json, key], ok.clone(), 200, ""),
         ("POST", CHAT, vec![json], ok.clone(), 401, ""),
         ("POST", CHAT, vec![json, ("authorization", "Bearer abd")], ok.clone(), 401, ""),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::check::Problems;
 
 /// What is served, and under which name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
     /// The GGUF file. No default; the ggml device needs it.
@@ -24,19 +24,6 @@ pub struct ModelConfig {
     /// trained for, but at most 4096; 0 to 16777216. KV memory grows with this times
     /// `limits.max_sessions`.
     pub context_tokens: u32,
-}
-
-impl Default for ModelConfig {
-    fn default() -> Self {
-        Self {
-            path: None,
-            name: None,
-            aliases: Vec::new(),
-            tokenizer: None,
-            chat_template: None,
-            context_tokens: 0,
-        }
-    }
 }
 
 impl ModelConfig {

@@ -252,11 +252,11 @@ impl Scheduler {
         if self.in_flight.is_some() || effects.give_up.is_some() {
             return;
         }
-        if self.awaited > 0 {
-            if let Some(until) = self.grace_until.filter(|&until| now < until) {
-                effects.wake_at = Some(until);
-                return;
-            }
+        if self.awaited > 0
+            && let Some(until) = self.grace_until.filter(|&until| now < until)
+        {
+            effects.wake_at = Some(until);
+            return;
         }
         self.admit(effects);
         let chosen = plan(&self.candidates(), self.budget());

@@ -107,8 +107,8 @@ impl Session {
             return Progress { delta: None, then: Then::Wait };
         }
         if !self.wants_prompt_rows() {
-            for &token in &*self.generation.prompt.clone() {
-                self.echo_token(token, None);
+            for &token in &*Arc::clone(&self.generation.prompt) {
+                self.echo_token(token);
             }
             if self.generation.max_tokens == 0 {
                 self.end_echo();
@@ -125,10 +125,11 @@ impl Session {
     /// one row at a time. `prompt_done`: the last of them is the row that the next token is drawn
     /// from.
     pub fn on_rows<R: AsRef<[f32]>>(&mut self, rows: &[R], prompt_done: bool) -> Progress {
-        if self.wants_prompt_rows() && self.prompt_rows < self.generation.prompt.len() {
-            if let Err(outcome) = self.echo_rows(rows) {
-                return self.end(outcome);
-            }
+        if self.wants_prompt_rows()
+            && self.prompt_rows < self.generation.prompt.len()
+            && let Err(outcome) = self.echo_rows(rows)
+        {
+            return self.end(outcome);
         }
         if !prompt_done {
             return Progress { delta: self.report.take(), then: Then::Wait };
@@ -217,15 +218,19 @@ impl Session {
     fn echo_rows<R: AsRef<[f32]>>(&mut self, rows: &[R]) -> Result<(), Outcome> {
         let Some(request) = self.generation.logprobs else { return Ok(()) };
         let prompt = Arc::clone(&self.generation.prompt);
-        if self.prompt_rows == 0 && !prompt.is_empty() {
-            self.echo_token(prompt[0], Some((None, Vec::new())));
+        if self.prompt_rows == 0
+            && let Some(&first) = prompt.first()
+        {
+            self.report.add_token(first, None, Vec::new());
+            self.echo_token(first);
         }
         for row in rows {
             self.prompt_rows += 1;
             let Some(&token) = prompt.get(self.prompt_rows) else { break };
             let found =
                 logprobs(row.as_ref(), token, usize::from(request.top)).map_err(outcome_of)?;
-            self.echo_token(token, Some((Some(found.logprob), found.top)));
+            self.report.add_token(token, Some(found.logprob), found.top);
+            self.echo_token(token);
         }
         if self.prompt_rows >= prompt.len() {
             self.end_echo();
@@ -234,10 +239,7 @@ impl Session {
     }
 
     /// The prompt's text is given out as it is: stop strings match the answer alone.
-    fn echo_token(&mut self, token: TokenId, entry: Option<(Option<f32>, Vec<(TokenId, f32)>)>) {
-        if let Some((logprob, top)) = entry {
-            self.report.add_token(token, logprob, top);
-        }
+    fn echo_token(&mut self, token: TokenId) {
         let text = self.assembler.push(self.vocabulary.text_bytes(token));
         self.report.assembled(&text);
         self.report.release(&text);
