@@ -1,0 +1,95 @@
+//! `pleach serve` as a child process.
+
+use std::error::Error;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A daemon that ends with this value.
+pub struct Daemon {
+    child: Child,
+    /// Where it answers, `http://…`.
+    pub url: String,
+    config: PathBuf,
+}
+
+impl Daemon {
+    /// Starts the `pleach` beside this program with these settings, and waits until it is ready.
+    pub async fn start(settings: &str) -> Result<Self, Box<dyn Error>> {
+        let config =
+            std::env::temp_dir().join(format!("pleach-loadtest-{}.toml", std::process::id()));
+        std::fs::write(&config, settings)?;
+        let program = std::env::current_exe()?.with_file_name("pleach");
+        let mut child = Command::new(&program)
+            .args(["serve", "--listen", "127.0.0.1:0", "--log-format", "json"])
+            .args(["--config".as_ref(), config.as_os_str()])
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("{}: {error}; build it first", program.display()))?;
+        let url = listening_address(&mut child)?;
+        let daemon = Self { child, url, config };
+        daemon.wait_until_ready().await?;
+        Ok(daemon)
+    }
+
+    async fn wait_until_ready(&self) -> Result<(), Box<dyn Error>> {
+        let client = awc::Client::default();
+        let end = Instant::now() + Duration::from_secs(300);
+        while Instant::now() < end {
+            let answer = client.get(format!("{}/readyz", self.url)).send().await;
+            if answer.is_ok_and(|answer| answer.status().is_success()) {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Err("the daemon never became ready".into())
+    }
+
+    /// Processor time that it has used.
+    pub fn cpu_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        let stat = stat.unwrap_or_default();
+        // The fields after the program's name, which may hold spaces: state is the first.
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        let ticks =
+            fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok());
+        let ticks: u64 = ticks.sum();
+        // The kernel reports in hundredths of a second on every architecture Linux runs on.
+        Duration::from_millis(ticks * 10)
+    }
+
+    /// Resident memory in KiB.
+    pub fn resident_kib(&self) -> u64 {
+        let path = Path::new("/proc").join(self.child.id().to_string()).join("status");
+        let status = std::fs::read_to_string(path).unwrap_or_default();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+        line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or_default()
+    }
+}
+
+fn listening_address(child: &mut Child) -> Result<String, Box<dyn Error>> {
+    let errors = child.stderr.take().ok_or("its standard error is not there")?;
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(errors).lines().map_while(Result::ok) {
+            let entry: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
+            if let Some(address) = entry["address"].as_str() {
+                // Nobody listens any more once the address is known.
+                let _ = send.send(address.to_owned());
+            } else if entry["level"] != "INFO" {
+                eprintln!("{line}");
+            }
+        }
+    });
+    let address = receive.recv_timeout(Duration::from_secs(60));
+    Ok(format!("http://{}", address.map_err(|_| "the daemon does not say where it listens")?))
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_file(&self.config);
+    }
+}
