@@ -10,8 +10,8 @@
 //! | [`actors`] | thin actix adapters around the pure state machines |
 //! | [`config`] | the TOML file, every limit with its default and unit |
 //! | [`telemetry`] | metric names, logs, panic hook |
-//! | [`session`] | pure: one generation, from rows to text |
 //! | [`schedule`] | pure: which tokens go into the next device step |
+//! | [`session`] | pure: one generation, from rows to text |
 //! | [`chat`] | pure: chat templates and formats |
 //! | [`grammar`] | pure: from a grammar to a mask over the vocabulary |
 //! | [`sampling`] | pure: from a row of logits to a token |

@@ -47,7 +47,7 @@ pub struct ServeArgs {
     /// Threads of a device step; 0: the machine's cores but one [default: 0].
     #[arg(long, value_name = "N")]
     pub threads: Option<u32>,
-    /// Tokens that one session can hold; 0: as the model was trained [default: 4096].
+    /// Tokens that one session can hold [default: as the model was trained, at most 4096].
     #[arg(long, value_name = "TOKENS")]
     pub context: Option<u32>,
     /// Sessions that decode at once [default: 8].

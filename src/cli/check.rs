@@ -64,7 +64,7 @@ fn device(config: &Config, cores: usize) -> String {
 
 fn sessions(config: &Config) -> String {
     let context = match config.model.context_tokens {
-        0 => "the model's own context".to_owned(),
+        0 => "the model's own context (at most 4096 tokens)".to_owned(),
         tokens => format!("{tokens} tokens"),
     };
     let limits = &config.limits;
@@ -99,7 +99,7 @@ mod tests {
             "listen    127.0.0.1:8080\n\
              model     /m/small.gguf served as small, gpt-4o-mini\n\
              device    ggml, 3 of 4 cores, 512 tokens a step, repeatable auto\n\
-             sessions  8 at once with 4096 tokens each, 64 waiting\n\
+             sessions  8 at once with the model's own context (at most 4096 tokens) each, 64 waiting\n\
              keys      none: everybody may ask\n\
              log       text, info\n\
              shutdown  1 s not ready, then up to 30 s for running streams\n"

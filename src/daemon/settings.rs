@@ -80,7 +80,11 @@ pub(super) fn runtime(config: &Config) -> RuntimeSettings {
 
 /// A thread for each four cores: a session's work between two steps is a small part of a step.
 fn session_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(4))
+    cores().div_ceil(4)
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 #[cfg(feature = "ggml")]
@@ -96,7 +100,7 @@ pub(super) fn ggml(config: &Config, model: &std::path::Path) -> crate::device::g
         context_tokens: config.model.context_tokens,
         max_sequences: config.limits.max_sessions,
         max_batch_tokens: config.device.max_batch_tokens,
-        threads: config.device.threads,
+        threads: config.device.step_threads(cores()),
         repeatable,
         gpu_layers: i32::try_from(config.device.gpu_layers).unwrap_or(i32::MAX),
         ..GgmlSettings::new(model)
