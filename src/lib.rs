@@ -21,6 +21,7 @@
 
 pub mod chat;
 pub mod device;
+pub mod grammar;
 pub mod sampling;
 pub mod session;
 pub mod vocab;
