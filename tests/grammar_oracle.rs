@@ -74,6 +74,41 @@ impl Oracle {
         }
     }
 
+    /// Whether a rule reaches itself before anything is consumed: derivatives would not end.
+    fn is_left_recursive(&self) -> bool {
+        (0..self.rules.len()).any(|rule| {
+            let mut reached = vec![false; self.rules.len()];
+            let mut open = vec![rule];
+            while let Some(next) = open.pop() {
+                let mut leading = Vec::new();
+                self.leading(&self.rules[next], &mut leading);
+                for call in leading {
+                    if !std::mem::replace(&mut reached[call], true) {
+                        open.push(call);
+                    }
+                }
+            }
+            reached[rule]
+        })
+    }
+
+    fn leading(&self, node: &Node, calls: &mut Vec<usize>) {
+        match node {
+            Node::Rule(rule) => calls.push(*rule),
+            Node::Seq(parts) => {
+                for part in parts {
+                    self.leading(part, calls);
+                    if !self.is_nullable(part) {
+                        break;
+                    }
+                }
+            }
+            Node::Alt(choices) => choices.iter().for_each(|choice| self.leading(choice, calls)),
+            Node::Repeat(body, _, _) => self.leading(body, calls),
+            _ => {}
+        }
+    }
+
     /// What must follow after a symbol.
     fn derive(&self, node: &Node, symbol: Symbol) -> Rc<Node> {
         match (node, symbol) {
@@ -158,15 +193,15 @@ fn alt(choices: Vec<Rc<Node>>) -> Rc<Node> {
     }
 }
 
-/// The characters that the tests' texts are made of, and enough others.
-fn alphabet() -> impl Iterator<Item = char> {
-    "abcxyz01 \n\"\\é🙂€ß中".chars().chain(['\u{7F}', '\u{80}', '\u{FFFF}', '\u{10FFFF}'])
-}
-
+/// Whether some character from `low` to `high` is in the class.
 fn in_class(class: &Node, low: char, high: char) -> bool {
     let Node::Class { negated, ranges } = class else { return false };
-    let holds = |c: char| ranges.iter().any(|(from, to)| (*from..=*to).contains(&c)) != *negated;
-    (low..=high).any(holds)
+    if *negated {
+        // The tests' classes have one range, so what is outside is found at its edges.
+        !ranges.iter().any(|(from, to)| *from <= low && high <= *to)
+    } else {
+        ranges.iter().any(|(from, to)| *from <= high && low <= *to)
+    }
 }
 
 fn contains(class: &Node, character: char) -> bool {
@@ -175,15 +210,30 @@ fn contains(class: &Node, character: char) -> bool {
 
 /// Whether some character of the class starts with these bytes and has more.
 fn completions(class: &Node, begun: &[u8]) -> bool {
-    let mut bytes = [0; 4];
-    let fits = |c: char| {
-        let spelled = c.encode_utf8(&mut bytes).as_bytes();
-        spelled.len() > begun.len() && spelled.starts_with(begun) && contains(class, c)
+    let (length, low) = match begun[0] {
+        0xC2..=0xDF => (2, 0x80),
+        0xE0 => (3, 0xA0),
+        0xE1..=0xEF => (3, 0x80),
+        0xF0 => (4, 0x90),
+        0xF1..=0xF4 => (4, 0x80),
+        _ => return false,
     };
-    (0..=0x10FFFF).filter_map(char::from_u32).any({
-        let mut fits = fits;
-        move |c| fits(c)
-    })
+    let high = match begun[0] {
+        0xED => 0x9F,
+        0xF4 => 0x8F,
+        _ => 0xBF,
+    };
+    let fill = |second: u8, rest: u8| {
+        let mut bytes = begun.to_vec();
+        while bytes.len() < length {
+            bytes.push(if bytes.len() == 1 { second } else { rest });
+        }
+        String::from_utf8(bytes).ok().and_then(|text| text.chars().next())
+    };
+    match (fill(low, 0x80), fill(high, 0xBF)) {
+        (Some(first), Some(last)) if begun.len() < length => in_class(class, first, last),
+        _ => false,
+    }
 }
 
 fn after_byte(class: &Rc<Node>, begun: &[u8], byte: u8) -> Rc<Node> {
@@ -250,6 +300,7 @@ fn element(node: &Node) -> String {
     }
 }
 
+const ALPHABET: &str = "abcxyz01 \n\"\\é🙂€ß中\u{7F}\u{80}\u{FFFF}\u{10FFFF}";
 const RULES: usize = 3;
 /// Control, control, end, end that looks like text.
 const SPECIAL_TOKENS: TokenId = 4;
@@ -294,7 +345,7 @@ fn node() -> impl Strategy<Value = Node> {
 
 fn vocabulary() -> impl Strategy<Value = Vocabulary> {
     let token = prop_oneof![
-        3 => proptest::collection::vec(proptest::sample::select(alphabet().collect::<Vec<_>>()), 1..4)
+        3 => proptest::collection::vec(proptest::sample::select(ALPHABET.chars().collect::<Vec<_>>()), 1..4)
             .prop_map(|chars| chars.into_iter().collect::<String>().into_bytes()),
         // Bytes that begin or end in the middle of a character.
         1 => (texts(), texts(), 1usize..6, 0usize..3).prop_map(|(a, b, take, skip)| {
@@ -386,6 +437,9 @@ proptest! {
         let compiled =
             CompiledGrammar::compile(&source, &prepared, &limits, &mut Fuel::new(10_000_000));
         let oracle = Oracle::new(rules.clone());
+        if oracle.is_left_recursive() {
+            return Ok(());
+        }
         let mut places =
             vec![Place { left: Rc::new(Node::Rule(0)), has_ended: false }];
         let mut owned_tokens = BTreeMap::new();
@@ -397,7 +451,6 @@ proptest! {
         };
         let grammar = match compiled {
             Ok(grammar) => grammar,
-            Err(GrammarError::LeftRecursion { .. }) => return Ok(()),
             Err(GrammarError::MatchesNothing { .. }) => {
                 prop_assert!(!oracle.is_productive(&Node::Rule(0)));
                 return Ok(());
