@@ -26,6 +26,7 @@ pub mod cli;
 pub mod config;
 pub mod daemon;
 pub mod device;
+pub mod grammar;
 pub mod http;
 pub mod sampling;
 pub mod schedule;

@@ -1,0 +1,209 @@
+//! Times the grammar engine on real grammars and texts, beside llguidance in the same run.
+//!
+//! ```sh
+//! cargo run --release --features peers --bin maskbench -- --builtin --tokenizer tokenizer.json
+//! cargo run --release --features peers --bin maskbench -- \
+//!     --data sample.jsonl --tokenizer tokenizer.json --peer llguidance
+//! ```
+//!
+//! Each grammar is compiled, and each of its texts followed token by token: mask, is the token in
+//! it, accept. A text is accepted if all its tokens are and the answer is complete after them.
+//! Times are thread CPU time in microseconds: `tbm` is one mask, `accept` one token, `step` the
+//! two together, `ttfm` compiling up to the first mask.
+
+#[path = "maskbench/data.rs"]
+mod data;
+#[path = "maskbench/ours.rs"]
+mod ours;
+#[path = "maskbench/peer.rs"]
+mod peer;
+#[path = "maskbench/report.rs"]
+mod report;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+use pleach::TokenId;
+use pleach::vocab::{SpecialTokens, Tokenizer};
+
+use data::{Case, Instance};
+use report::{Report, Tally};
+
+/// Engines to compare with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Peer {
+    /// The llguidance crate.
+    Llguidance,
+    /// None: our figures alone.
+    None,
+}
+
+/// Time the grammar engine, beside a peer in the same run.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// Lines of `{"id", "schema" or "gbnf", "lark", "tests": [{"valid", "text"}]}`.
+    #[arg(long, required_unless_present = "builtin")]
+    data: Option<PathBuf>,
+    /// Run the grammars that come with the bench instead.
+    #[arg(long)]
+    builtin: bool,
+    /// Where those grammars are.
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/loadtests/grammars"))]
+    grammars: PathBuf,
+    /// The vocabulary: a `tokenizer.json`.
+    #[arg(long)]
+    tokenizer: PathBuf,
+    /// Engine to compare with.
+    #[arg(long, value_enum, default_value_t = Peer::Llguidance)]
+    peer: Peer,
+    /// Grammars to run, at most.
+    #[arg(long)]
+    limit: Option<usize>,
+    /// Throw all that was learnt of a grammar away before each text.
+    #[arg(long)]
+    cold: bool,
+    /// One JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Also print the figures of each grammar.
+    #[arg(long)]
+    each: bool,
+}
+
+/// One engine under test, with one grammar compiled.
+trait Follower {
+    /// The tokens that may come next; false if there is no mask.
+    fn mask(&mut self) -> bool;
+    /// Whether the last mask has the token.
+    fn allows(&self, token: TokenId) -> bool;
+    /// Takes the token; false if it is refused.
+    fn accept(&mut self, token: TokenId) -> bool;
+    /// Whether the text is complete.
+    fn is_complete(&mut self) -> bool;
+}
+
+/// An engine under test.
+trait Engine {
+    /// Compiles a grammar, up to and with the first mask. The error says why it is refused.
+    fn compile(&mut self, case: &Case) -> Result<(), String>;
+    /// Starts a text, with what is known of the grammar thrown away if `cold`.
+    fn start(&mut self, cold: bool) -> Result<Box<dyn Follower + '_>, String>;
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("maskbench: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), String> {
+    let tokenizer =
+        Tokenizer::from_json_file(&arguments.tokenizer).map_err(|error| error.to_string())?;
+    let cases = cases(arguments)?;
+    let vocabulary = tokenizer.vocabulary();
+    let mut ours = ours::Ours::new(&vocabulary);
+    let mut peer = match arguments.peer {
+        Peer::None => None,
+        Peer::Llguidance => Some(peer::Llguidance::new(&vocabulary)?),
+    };
+    let mut report = Report::default();
+    for (index, case) in cases.iter().enumerate() {
+        if !arguments.json {
+            eprint!("\r{}/{} {:40.40}", index + 1, cases.len(), case.id);
+        }
+        if !case.is_known() {
+            report.skipped += 1;
+            continue;
+        }
+        let texts = encode(&tokenizer, case)?;
+        let tally = measure(&mut ours, case, &texts, arguments.cold);
+        let other = peer.as_mut().map(|peer| measure(peer, case, &texts, arguments.cold));
+        if arguments.each {
+            eprintln!("\r{}", report::line(&case.id, &tally, other.as_ref()));
+        }
+        report.ours.add(tally);
+        report.peer = match (report.peer.take(), other) {
+            (Some(mut sum), Some(other)) => {
+                sum.add(other);
+                Some(sum)
+            }
+            (sum, other) => sum.or(other),
+        };
+    }
+    if arguments.json {
+        println!("{}", report.to_json());
+    } else {
+        eprint!("\r{:50}\r", "");
+        print!("{}", report.to_text());
+    }
+    Ok(())
+}
+
+fn cases(arguments: &Arguments) -> Result<Vec<Case>, String> {
+    let mut cases = match &arguments.data {
+        Some(file) => data::read_lines(file)?,
+        None => data::read_builtin(Path::new(&arguments.grammars))?,
+    };
+    cases.truncate(arguments.limit.unwrap_or(usize::MAX));
+    Ok(cases)
+}
+
+fn encode<'c>(
+    tokenizer: &Tokenizer,
+    case: &'c Case,
+) -> Result<Vec<(&'c Instance, Vec<TokenId>)>, String> {
+    let encode = |instance: &'c Instance| {
+        let tokens = tokenizer
+            .encode(&instance.text, SpecialTokens::AsText)
+            .map_err(|error| format!("{}: {error}", case.id))?;
+        Ok((instance, tokens))
+    };
+    case.tests.iter().map(encode).collect()
+}
+
+fn measure(
+    engine: &mut dyn Engine,
+    case: &Case,
+    texts: &[(&Instance, Vec<TokenId>)],
+    cold: bool,
+) -> Tally {
+    let mut tally = Tally::of_one();
+    let (compiled, micros) = report::timed(|| engine.compile(case));
+    if let Err(reason) = compiled {
+        tally.refuse(&case.id, reason);
+        return tally;
+    }
+    tally.ttfm.push(micros);
+    for (instance, tokens) in texts {
+        match engine.start(cold) {
+            Ok(mut follower) => {
+                let is_accepted = follow(&mut *follower, tokens, &mut tally);
+                tally.judge(&case.id, instance.valid, is_accepted);
+            }
+            Err(reason) => tally.refuse(&case.id, reason),
+        }
+    }
+    tally
+}
+
+fn follow(follower: &mut dyn Follower, tokens: &[TokenId], tally: &mut Tally) -> bool {
+    for &token in tokens {
+        let (has_mask, mask_micros) = report::timed(|| follower.mask());
+        tally.tbm.push(mask_micros);
+        if !has_mask || !follower.allows(token) {
+            return false;
+        }
+        let (is_accepted, accept_micros) = report::timed(|| follower.accept(token));
+        tally.accept.push(accept_micros);
+        tally.step.push(mask_micros + accept_micros);
+        if !is_accepted {
+            return false;
+        }
+    }
+    follower.is_complete()
+}

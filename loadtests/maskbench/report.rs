@@ -1,0 +1,231 @@
+//! Times, verdicts, and how they are printed.
+
+use serde_json::{Value, json};
+
+/// Runs `work` and says how many microseconds of this thread's CPU time it took.
+pub fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let start = thread_nanos();
+    let result = work();
+    (result, (thread_nanos() - start) as f64 / 1_000.0)
+}
+
+fn thread_nanos() -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place to write a `timespec` to.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// What one engine did on some grammars. Times in microseconds.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub grammars: usize,
+    pub refused: Vec<(String, String)>,
+    pub tbm: Vec<f64>,
+    pub accept: Vec<f64>,
+    pub step: Vec<f64>,
+    pub ttfm: Vec<f64>,
+    valid: usize,
+    invalid: usize,
+    valid_rejected: Vec<String>,
+    invalid_accepted: Vec<String>,
+}
+
+impl Tally {
+    /// Nothing measured yet, of one grammar.
+    pub fn of_one() -> Self {
+        Self { grammars: 1, ..Self::default() }
+    }
+
+    pub fn refuse(&mut self, id: &str, reason: String) {
+        self.refused.push((id.to_owned(), reason));
+    }
+
+    pub fn judge(&mut self, id: &str, is_valid: bool, is_accepted: bool) {
+        match (is_valid, is_accepted) {
+            (true, false) => self.valid_rejected.push(id.to_owned()),
+            (false, true) => self.invalid_accepted.push(id.to_owned()),
+            _ => {}
+        }
+        self.valid += usize::from(is_valid);
+        self.invalid += usize::from(!is_valid);
+    }
+
+    pub fn add(&mut self, other: Self) {
+        self.grammars += other.grammars;
+        self.refused.extend(other.refused);
+        self.tbm.extend(other.tbm);
+        self.accept.extend(other.accept);
+        self.step.extend(other.step);
+        self.ttfm.extend(other.ttfm);
+        self.valid += other.valid;
+        self.invalid += other.invalid;
+        self.valid_rejected.extend(other.valid_rejected);
+        self.invalid_accepted.extend(other.invalid_accepted);
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "grammars": self.grammars,
+            "refused_pct": percent(self.refused.len(), self.grammars),
+            "valid_rejected_pct": percent(self.valid_rejected.len(), self.valid),
+            "invalid_accepted_pct": percent(self.invalid_accepted.len(), self.invalid),
+            "tbm": Summary::of(&self.tbm).to_json(),
+            "accept": Summary::of(&self.accept).to_json(),
+            "step": Summary::of(&self.step).to_json(),
+            "ttfm": Summary::of(&self.ttfm).to_json(),
+            "peak_mb": peak_mb(),
+        })
+    }
+
+    fn rows(&self) -> [(&'static str, Summary); 4] {
+        [
+            ("tbm", Summary::of(&self.tbm)),
+            ("accept", Summary::of(&self.accept)),
+            ("step", Summary::of(&self.step)),
+            ("ttfm", Summary::of(&self.ttfm)),
+        ]
+    }
+}
+
+fn percent(part: usize, whole: usize) -> f64 {
+    if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
+}
+
+/// Most memory the process has held so far. Ours runs first on each grammar, so with a peer in
+/// the run both figures include the peer's; run with `--peer none` for ours alone.
+fn peak_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = peak.and_then(|text| text.trim().trim_end_matches("kB").trim().parse().ok());
+    kilobytes.map_or(0.0, |kilobytes: f64| kilobytes / 1_024.0)
+}
+
+const NAMES: [&str; 6] = ["avg", "p50", "p90", "p99", "p99_9", "max"];
+
+/// Average and percentiles, in the order of [`NAMES`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Summary([f64; 6]);
+
+impl Summary {
+    fn of(samples: &[f64]) -> Self {
+        let mut sorted = samples.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let Some(&max) = sorted.last() else { return Self::default() };
+        let at = |share: f64| {
+            let rank = (share * sorted.len() as f64).ceil() as usize;
+            sorted.get(rank.saturating_sub(1)).copied().unwrap_or(max)
+        };
+        let average = sorted.iter().sum::<f64>() / sorted.len() as f64;
+        Self([average, at(0.5), at(0.9), at(0.99), at(0.999), max])
+    }
+
+    fn over(self, other: Self) -> Self {
+        let mut ratio = self.0;
+        ratio.iter_mut().zip(other.0).for_each(|(ours, theirs)| {
+            *ours = if theirs == 0.0 { 0.0 } else { *ours / theirs };
+        });
+        Self(ratio)
+    }
+
+    fn to_json(self) -> Value {
+        NAMES.iter().zip(self.0).map(|(name, value)| ((*name).to_owned(), json!(value))).collect()
+    }
+}
+
+/// All that was measured.
+#[derive(Debug, Default)]
+pub struct Report {
+    pub ours: Tally,
+    pub peer: Option<Tally>,
+    /// Grammars of a kind that our engine does not read yet.
+    pub skipped: usize,
+}
+
+impl Report {
+    fn ratios(&self) -> Option<[(&'static str, Summary); 4]> {
+        let peer = self.peer.as_ref()?.rows();
+        let mut rows = self.ours.rows();
+        rows.iter_mut().zip(peer).for_each(|(ours, theirs)| ours.1 = ours.1.over(theirs.1));
+        Some(rows)
+    }
+
+    pub fn to_json(&self) -> Value {
+        let mut object = json!({ "ours": self.ours.to_json(), "skipped": self.skipped });
+        if let (Some(peer), Some(ratios)) = (&self.peer, self.ratios()) {
+            object["peer"] = peer.to_json();
+            object["ratio"] =
+                ratios.into_iter().map(|(name, row)| (name.to_owned(), row.to_json())).collect();
+        }
+        object
+    }
+
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{} grammars, {} skipped\n", self.ours.grammars, self.skipped);
+        text += &verdicts("ours", &self.ours);
+        if let Some(peer) = &self.peer {
+            text += &verdicts("peer", peer);
+        }
+        text += &format!("{:14}", "µs");
+        NAMES.iter().for_each(|name| text += &format!("{name:>11}"));
+        text.push('\n');
+        let ours = self.ours.rows();
+        let peer = self.peer.as_ref().map(Tally::rows);
+        let ratios = self.ratios();
+        for (index, (name, row)) in ours.into_iter().enumerate() {
+            text += &table_row(&format!("{name} ours"), row, 2);
+            if let (Some(peer), Some(ratios)) = (&peer, &ratios) {
+                text += &table_row(&format!("{name} peer"), peer[index].1, 2);
+                text += &table_row(&format!("{name} ratio"), ratios[index].1, 3);
+            }
+        }
+        text += &format!("peak memory {:.0} MB\n", peak_mb());
+        text
+    }
+}
+
+fn table_row(name: &str, row: Summary, decimals: usize) -> String {
+    let mut text = format!("{name:14}");
+    row.0.iter().for_each(|value| text += &format!("{value:11.decimals$}"));
+    text.push('\n');
+    text
+}
+
+fn verdicts(name: &str, tally: &Tally) -> String {
+    /// Names shown of each kind.
+    const SHOWN: usize = 5;
+    let mut text = format!(
+        "{name}: refused {:.2}%, valid rejected {:.2}%, invalid accepted {:.2}%, {} masks\n",
+        percent(tally.refused.len(), tally.grammars),
+        percent(tally.valid_rejected.len(), tally.valid),
+        percent(tally.invalid_accepted.len(), tally.invalid),
+        tally.tbm.len(),
+    );
+    for (id, reason) in tally.refused.iter().take(SHOWN) {
+        text += &format!("  refused {id}: {reason}\n");
+    }
+    for id in tally.valid_rejected.iter().take(SHOWN) {
+        text += &format!("  rejects a valid text of {id}\n");
+    }
+    for id in tally.invalid_accepted.iter().take(SHOWN) {
+        text += &format!("  accepts an invalid text of {id}\n");
+    }
+    text
+}
+
+/// One grammar's figures on a line.
+pub fn line(id: &str, ours: &Tally, peer: Option<&Tally>) -> String {
+    let figures = |tally: &Tally| {
+        let [avg, p50, _, p99, _, max] = Summary::of(&tally.tbm).0;
+        let [step, ..] = Summary::of(&tally.step).0;
+        let ttfm = tally.ttfm.first().copied().unwrap_or_default();
+        format!(
+            "{avg:8.2} avg {p50:7.2} p50 {p99:8.1} p99 {max:8.1} max {step:8.2} step {ttfm:8.0} ttfm"
+        )
+    };
+    let mut text = format!("{id:16} ours {}", figures(ours));
+    if let Some(peer) = peer {
+        text += &format!(" | peer {}", figures(peer));
+    }
+    text
+}

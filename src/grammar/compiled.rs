@@ -1,0 +1,224 @@
+//! A compiled grammar: immutable rules, and the states and masks met so far.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::automaton::{Automaton, ConfigId, DEAD, START};
+use super::error::{GrammarError, LimitError};
+use super::expr::{ExprPool, RuleId};
+use super::limits::{Fuel, Limits};
+use super::lower::lower;
+use super::mask_cache::{CachedMask, MaskCache};
+use super::masks::{MaskMaker, is_in_set};
+use super::matcher::Matcher;
+use super::program::Program;
+use super::source::{self, GrammarSource};
+use super::vocabulary::GrammarVocabulary;
+use crate::TokenId;
+
+/// The states and masks of a grammar since they were last thrown away.
+pub(crate) struct Generation {
+    pub(crate) number: u64,
+    pub(crate) automaton: Automaton,
+    pub(crate) masks: MaskCache,
+}
+
+/// A grammar, ready to be followed by any number of matchers at once.
+///
+/// States and masks are built as they are met and shared by all matchers. When they outgrow their
+/// budget they are thrown away as a whole: matchers move over to a new generation at their next
+/// mask, and the old one goes with the last matcher that holds it.
+pub struct CompiledGrammar {
+    program: Arc<Program>,
+    vocabulary: Arc<GrammarVocabulary>,
+    limits: Limits,
+    end_tokens: Box<[TokenId]>,
+    generation: RwLock<Arc<Generation>>,
+    generation_number: AtomicU64,
+    last_used: AtomicU64,
+}
+
+/// Numbers that say how large a grammar is and has become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GrammarSize {
+    /// Nodes of the lowered grammar.
+    pub nodes: usize,
+    /// Classes of bytes that it tells apart.
+    pub byte_classes: usize,
+    /// States met so far.
+    pub states: usize,
+    /// Different masks met so far.
+    pub masks: usize,
+    /// Bytes of memory of the rules and the states; masks count for the vocabulary.
+    pub bytes: usize,
+}
+
+impl CompiledGrammar {
+    /// Compiles `source` for a vocabulary.
+    ///
+    /// # Errors
+    /// What [`GrammarError`] lists: the source is wrong, matches nothing, or costs more than
+    /// `limits` and `fuel` allow.
+    pub fn compile(
+        source: &GrammarSource,
+        vocabulary: &Arc<GrammarVocabulary>,
+        limits: &Limits,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Arc<Self>, GrammarError> {
+        let (pool, root) = source::parse(source, vocabulary, fuel)?;
+        Self::from_rules(pool, root, vocabulary, limits, fuel)
+    }
+
+    /// Compiles what `root` matches: for grammars that are made by code and not from text.
+    ///
+    /// # Errors
+    /// As for [`compile`](Self::compile).
+    pub fn from_rules(
+        pool: ExprPool,
+        root: RuleId,
+        vocabulary: &Arc<GrammarVocabulary>,
+        limits: &Limits,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Arc<Self>, GrammarError> {
+        let program = Arc::new(lower(pool, root, limits, fuel)?);
+        let end_tokens = vocabulary.end_tokens().iter().copied();
+        let end_tokens = end_tokens
+            .filter(|&token| {
+                !program.token_sets.iter().any(|set| is_in_set(set, vocabulary, token))
+            })
+            .collect();
+        let automaton = Automaton::new(Arc::clone(&program), limits, fuel)?;
+        let generation = Generation { number: 0, automaton, masks: MaskCache::default() };
+        let grammar = Arc::new(Self {
+            program,
+            vocabulary: Arc::clone(vocabulary),
+            limits: *limits,
+            end_tokens,
+            generation: RwLock::new(Arc::new(generation)),
+            generation_number: AtomicU64::new(0),
+            last_used: AtomicU64::new(vocabulary.tick()),
+        });
+        vocabulary.register(&grammar);
+        let generation = grammar.generation();
+        let first = grammar.mask(&generation, START, fuel)?;
+        if first.mask.count() == 0 && !generation.automaton.config(START).accepting {
+            return Err(GrammarError::Unspellable);
+        }
+        Ok(grammar)
+    }
+
+    /// A matcher at the start of an answer.
+    pub fn matcher(self: &Arc<Self>) -> Matcher {
+        self.last_used.store(self.vocabulary.tick(), Ordering::Relaxed);
+        Matcher::new(Arc::clone(self), self.generation())
+    }
+
+    /// The vocabulary it was compiled for.
+    pub fn vocabulary(&self) -> &Arc<GrammarVocabulary> {
+        &self.vocabulary
+    }
+
+    /// How large it is, and has become.
+    pub fn size(&self) -> GrammarSize {
+        let generation = self.generation();
+        GrammarSize {
+            nodes: self.program.nodes.len(),
+            byte_classes: self.program.classes.len(),
+            states: generation.automaton.len(),
+            masks: generation.masks.len(),
+            bytes: self.program.bytes() + generation.automaton.bytes(),
+        }
+    }
+
+    /// Throws away the states and masks met so far; they are built anew when they are needed.
+    pub fn forget(&self) {
+        let number = self.generation_number.load(Ordering::Acquire);
+        // The start state is the only one needed: what it took before it takes again.
+        let mut fuel = Fuel::new(self.limits.compile_steps_max);
+        let Ok(automaton) = Automaton::new(Arc::clone(&self.program), &self.limits, &mut fuel)
+        else {
+            return;
+        };
+        let fresh = Generation { number: number + 1, automaton, masks: MaskCache::default() };
+        let mut current = self.generation.write().unwrap_or_else(PoisonError::into_inner);
+        if current.number == number {
+            *current = Arc::new(fresh);
+            self.generation_number.store(number + 1, Ordering::Release);
+        }
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(crate) fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// When it was last used, in ticks of the vocabulary.
+    pub(crate) fn last_used(&self) -> u64 {
+        self.last_used.load(Ordering::Relaxed)
+    }
+
+    /// The states and masks as they are now.
+    pub(crate) fn generation(&self) -> Arc<Generation> {
+        Arc::clone(&self.generation.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether a generation is still the one that is shared.
+    pub(crate) fn is_current(&self, generation: &Generation) -> bool {
+        self.generation_number.load(Ordering::Acquire) == generation.number
+    }
+
+    /// End tokens that the grammar does not use itself.
+    pub(crate) fn end_tokens(&self) -> &[TokenId] {
+        &self.end_tokens
+    }
+
+    /// The mask of a state.
+    pub(crate) fn mask(
+        &self,
+        generation: &Generation,
+        config: ConfigId,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Arc<CachedMask>, LimitError> {
+        let maker = MaskMaker {
+            automaton: &generation.automaton,
+            cache: &generation.masks,
+            vocabulary: &self.vocabulary,
+            end_tokens: &self.end_tokens,
+        };
+        maker.mask(config, fuel)
+    }
+
+    /// The state after a token, end tokens apart; the dead state if it is not allowed.
+    pub(crate) fn follow(
+        &self,
+        generation: &Generation,
+        from: ConfigId,
+        token: TokenId,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<ConfigId, LimitError> {
+        let automaton = &generation.automaton;
+        let bytes = self.vocabulary.token_bytes(token);
+        let mut to = if bytes.is_empty() { DEAD } else { from };
+        for &byte in bytes {
+            to = automaton.edge(automaton.config(to), byte, fuel)?.to;
+            if to == DEAD {
+                break;
+            }
+        }
+        if automaton.config(from).has_token_items {
+            let sets = &self.program.token_sets;
+            let is_in = |set: u32| is_in_set(&sets[set as usize], &self.vocabulary, token);
+            to = automaton.follow_token(from, token, to, &is_in, fuel)?;
+        }
+        Ok(to)
+    }
+}
+
+impl std::fmt::Debug for CompiledGrammar {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CompiledGrammar").field("size", &self.size()).finish_non_exhaustive()
+    }
+}

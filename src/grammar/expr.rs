@@ -1,0 +1,435 @@
+//! What every kind of grammar is lowered to first: hash-consed expressions and named rules.
+
+use rustc_hash::FxHashMap;
+
+use crate::TokenId;
+
+/// An expression of an [`ExprPool`]. Equal expressions of a pool have equal ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ExprId(u32);
+
+/// A rule of an [`ExprPool`]; the only way for an expression to contain itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RuleId(u32);
+
+impl RuleId {
+    /// Position of the rule, in the order of declaration.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A set of Unicode scalar values: sorted, disjoint, not adjacent, without surrogates.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CharSet(Box<[(u32, u32)]>);
+
+/// First and last surrogate: no scalar values.
+const SURROGATES: (u32, u32) = (0xD800, 0xDFFF);
+const CHAR_MAX: u32 = 0x10FFFF;
+
+impl CharSet {
+    /// The set of all characters in any of the inclusive ranges, surrogates left out.
+    pub fn new(ranges: impl IntoIterator<Item = (u32, u32)>) -> Self {
+        let mut split: Vec<(u32, u32)> = Vec::new();
+        for (low, high) in ranges {
+            let high = high.min(CHAR_MAX);
+            let below = (low, high.min(SURROGATES.0 - 1));
+            let above = (low.max(SURROGATES.1 + 1), high);
+            split.extend([below, above].into_iter().filter(|(low, high)| low <= high));
+        }
+        split.sort_unstable();
+        let mut merged: Vec<(u32, u32)> = Vec::with_capacity(split.len());
+        for (low, high) in split {
+            match merged.last_mut() {
+                Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
+                _ => merged.push((low, high)),
+            }
+        }
+        Self(merged.into())
+    }
+
+    /// Every character.
+    pub fn all() -> Self {
+        Self::new([(0, CHAR_MAX)])
+    }
+
+    /// Every character that is not in this set.
+    pub fn complement(&self) -> Self {
+        let mut ranges = Vec::with_capacity(self.0.len() + 1);
+        let mut next = 0;
+        for &(low, high) in &self.0 {
+            if low > next {
+                ranges.push((next, low - 1));
+            }
+            next = high + 1;
+        }
+        if next <= CHAR_MAX {
+            ranges.push((next, CHAR_MAX));
+        }
+        Self::new(ranges)
+    }
+
+    /// The ranges, ascending.
+    pub fn ranges(&self) -> &[(u32, u32)] {
+        &self.0
+    }
+
+    /// Whether there is no character in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn single(&self) -> Option<char> {
+        match *self.0 {
+            [(low, high)] if low == high => char::from_u32(low),
+            _ => None,
+        }
+    }
+}
+
+/// A set of tokens, reached by id and never by bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TokenSet {
+    ids: Box<[TokenId]>,
+    negated: bool,
+}
+
+impl TokenSet {
+    /// Just `token`.
+    pub fn only(token: TokenId) -> Self {
+        Self { ids: [token].into(), negated: false }
+    }
+
+    /// Every token that stands for text, except these. Control, end and unused tokens are not
+    /// in it: they are no text, so "anything but" does not mean them.
+    pub fn any_text_but(tokens: &[TokenId]) -> Self {
+        let mut ids = tokens.to_vec();
+        ids.sort_unstable();
+        ids.dedup();
+        Self { ids: ids.into(), negated: true }
+    }
+
+    /// The tokens named, ascending.
+    pub fn named(&self) -> &[TokenId] {
+        &self.ids
+    }
+
+    /// Whether the set is all text tokens but the named ones.
+    pub fn is_negated(&self) -> bool {
+        self.negated
+    }
+}
+
+/// A language, in terms of smaller ones.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Expr {
+    /// Nothing matches.
+    Never,
+    /// The empty text.
+    Empty,
+    /// These bytes, at least one.
+    Literal(Box<[u8]>),
+    /// One of these texts: at least two, sorted, distinct, none empty.
+    Literals(Box<[Box<[u8]>]>),
+    /// One character of the set, as UTF-8.
+    Chars(CharSet),
+    /// One byte of an inclusive range.
+    Byte(u8, u8),
+    /// One after the other; at least two.
+    Seq(Box<[ExprId]>),
+    /// Any one of them; at least two, sorted, distinct.
+    Alt(Box<[ExprId]>),
+    /// `body`, at least `min` and at most `max` times. Where the body may be empty, `min` is 0.
+    Repeat {
+        /// What is repeated.
+        body: ExprId,
+        /// Least number of times.
+        min: u32,
+        /// Greatest number of times; `None`: any.
+        max: Option<u32>,
+    },
+    /// Whatever the rule matches.
+    Rule(RuleId),
+    /// One token of the set.
+    Token(TokenSet),
+}
+
+/// A named rule.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// Name, for messages.
+    pub name: String,
+    /// What it matches; `Never` until it is defined.
+    pub body: ExprId,
+}
+
+/// Expressions and rules of one grammar, each expression once.
+#[derive(Clone, Debug)]
+pub struct ExprPool {
+    exprs: Vec<Expr>,
+    ids: FxHashMap<Expr, ExprId>,
+    rules: Vec<Rule>,
+}
+
+impl Default for ExprPool {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ExprPool {
+    /// The expression that nothing matches.
+    pub const NEVER: ExprId = ExprId(0);
+    /// The expression that the empty text matches.
+    pub const EMPTY: ExprId = ExprId(1);
+
+    /// A pool without rules.
+    pub fn new() -> Self {
+        let mut pool =
+            Self { exprs: Vec::new(), ids: FxHashMap::default(), rules: Vec::new() };
+        pool.intern(Expr::Never);
+        pool.intern(Expr::Empty);
+        pool
+    }
+
+    /// The expression behind an id.
+    pub fn get(&self, id: ExprId) -> &Expr {
+        &self.exprs[id.0 as usize]
+    }
+
+    /// The rule behind an id.
+    pub fn rule(&self, id: RuleId) -> &Rule {
+        &self.rules[id.index()]
+    }
+
+    /// All rules, in the order of declaration.
+    pub fn rules(&self) -> impl ExactSizeIterator<Item = (RuleId, &Rule)> {
+        self.rules.iter().enumerate().map(|(index, rule)| (RuleId(index as u32), rule))
+    }
+
+    /// Expressions in the pool.
+    pub fn len(&self) -> usize {
+        self.exprs.len()
+    }
+
+    /// Whether there is nothing but the two constants.
+    pub fn is_empty(&self) -> bool {
+        self.exprs.len() == 2
+    }
+
+    /// A new rule that matches nothing until [`define`](Self::define) is called.
+    pub fn declare(&mut self, name: impl Into<String>) -> RuleId {
+        let id = RuleId(self.rules.len() as u32);
+        self.rules.push(Rule { name: name.into(), body: Self::NEVER });
+        id
+    }
+
+    /// Says what the rule matches, in place of what was said before.
+    pub fn define(&mut self, rule: RuleId, body: ExprId) {
+        self.rules[rule.index()].body = body;
+    }
+
+    fn intern(&mut self, expr: Expr) -> ExprId {
+        if let Some(&id) = self.ids.get(&expr) {
+            return id;
+        }
+        let id = ExprId(self.exprs.len() as u32);
+        self.exprs.push(expr.clone());
+        self.ids.insert(expr, id);
+        id
+    }
+
+    /// Exactly these bytes.
+    pub fn literal(&mut self, bytes: &[u8]) -> ExprId {
+        if bytes.is_empty() { Self::EMPTY } else { self.intern(Expr::Literal(bytes.into())) }
+    }
+
+    /// Any one of these texts.
+    pub fn literals<T: AsRef<[u8]>>(&mut self, texts: &[T]) -> ExprId {
+        let alternatives: Vec<ExprId> =
+            texts.iter().map(|text| self.literal(text.as_ref())).collect();
+        self.alt(&alternatives)
+    }
+
+    /// One character of the set.
+    pub fn chars(&mut self, set: CharSet) -> ExprId {
+        if let Some(only) = set.single() {
+            return self.literal(only.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+        if set.is_empty() { Self::NEVER } else { self.intern(Expr::Chars(set)) }
+    }
+
+    /// One byte from `low` to `high`.
+    pub fn byte(&mut self, low: u8, high: u8) -> ExprId {
+        match low.cmp(&high) {
+            std::cmp::Ordering::Less => self.intern(Expr::Byte(low, high)),
+            std::cmp::Ordering::Equal => self.literal(&[low]),
+            std::cmp::Ordering::Greater => Self::NEVER,
+        }
+    }
+
+    /// Whatever `rule` matches.
+    pub fn call(&mut self, rule: RuleId) -> ExprId {
+        self.intern(Expr::Rule(rule))
+    }
+
+    /// One token of the set.
+    pub fn token(&mut self, set: TokenSet) -> ExprId {
+        self.intern(Expr::Token(set))
+    }
+
+    /// One after the other.
+    pub fn seq(&mut self, parts: &[ExprId]) -> ExprId {
+        let mut flat: Vec<ExprId> = Vec::with_capacity(parts.len());
+        let mut text: Vec<u8> = Vec::new();
+        for &part in parts {
+            let inner: &[ExprId] = match self.get(part) {
+                Expr::Seq(inner) => &inner.clone(),
+                _ => &[part],
+            };
+            for &part in inner {
+                match self.get(part) {
+                    Expr::Never => return Self::NEVER,
+                    Expr::Empty => {}
+                    Expr::Literal(bytes) => text.extend_from_slice(bytes),
+                    _ => {
+                        if !text.is_empty() {
+                            flat.push(self.literal(&text));
+                            text.clear();
+                        }
+                        flat.push(part);
+                    }
+                }
+            }
+        }
+        if !text.is_empty() {
+            flat.push(self.literal(&text));
+        }
+        match *flat {
+            [] => Self::EMPTY,
+            [only] => only,
+            _ => self.intern(Expr::Seq(flat.into())),
+        }
+    }
+
+    /// Any one of them.
+    pub fn alt(&mut self, choices: &[ExprId]) -> ExprId {
+        let mut others: Vec<ExprId> = Vec::with_capacity(choices.len());
+        let mut texts: Vec<Box<[u8]>> = Vec::new();
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for &choice in choices {
+            let inner: &[ExprId] = match self.get(choice) {
+                Expr::Alt(inner) => &inner.clone(),
+                _ => &[choice],
+            };
+            for &choice in inner {
+                match self.get(choice) {
+                    Expr::Never => {}
+                    Expr::Literal(text) => texts.push(text.clone()),
+                    Expr::Literals(more) => texts.extend(more.iter().cloned()),
+                    Expr::Chars(set) => ranges.extend_from_slice(set.ranges()),
+                    _ => others.push(choice),
+                }
+            }
+        }
+        if !ranges.is_empty() {
+            move_single_characters(&mut texts, &mut ranges);
+            let set = self.chars(CharSet::new(ranges));
+            others.push(set);
+        }
+        texts.sort_unstable();
+        texts.dedup();
+        match texts.len() {
+            0 => {}
+            1 => others.push(self.literal(&texts[0])),
+            _ => others.push(self.intern(Expr::Literals(texts.into()))),
+        }
+        others.sort_unstable();
+        others.dedup();
+        match *others {
+            [] => Self::NEVER,
+            [only] => only,
+            _ => self.intern(Expr::Alt(others.into())),
+        }
+    }
+
+    /// `body` or nothing.
+    pub fn optional(&mut self, body: ExprId) -> ExprId {
+        self.alt(&[body, Self::EMPTY])
+    }
+
+    /// `body`, at least `min` and at most `max` times.
+    pub fn repeat(&mut self, body: ExprId, min: u32, max: Option<u32>) -> ExprId {
+        if max.is_some_and(|max| max < min) {
+            return Self::NEVER;
+        }
+        match (self.get(body), min, max) {
+            (_, _, Some(0)) | (Expr::Empty, _, _) => Self::EMPTY,
+            (_, 1, Some(1)) => body,
+            (_, 0, Some(1)) => self.optional(body),
+            (Expr::Never, 0, _) => Self::EMPTY,
+            (Expr::Never, _, _) => Self::NEVER,
+            // (x*)* and (x*)+ are x*.
+            (Expr::Repeat { min: 0, max: None, .. }, _, _) => body,
+            _ => self.intern(Expr::Repeat { body, min, max }),
+        }
+    }
+}
+
+/// Moves texts of one character over to the ranges of a character set.
+fn move_single_characters(texts: &mut Vec<Box<[u8]>>, ranges: &mut Vec<(u32, u32)>) {
+    texts.retain(|text| {
+        let mut characters = std::str::from_utf8(text).unwrap_or_default().chars();
+        match (characters.next(), characters.next()) {
+            (Some(only), None) => {
+                ranges.push((u32::from(only), u32::from(only)));
+                false
+            }
+            _ => true,
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_set_is_canonical() {
+        let set = CharSet::new([(5, 9), (1, 2), (3, 4), (0xD000, 0xE001)]);
+        assert_eq!(set.ranges(), [(1, 9), (0xD000, 0xD7FF), (0xE000, 0xE001)]);
+        assert_eq!(set.complement().complement(), set);
+        assert!(CharSet::all().complement().is_empty());
+    }
+
+    #[test]
+    fn sequences_join_their_texts() {
+        let mut pool = ExprPool::new();
+        let (a, b) = (pool.literal(b"a"), pool.literal(b"b"));
+        let ab = pool.seq(&[a, ExprPool::EMPTY, b]);
+        assert_eq!(pool.get(ab), &Expr::Literal(b"ab".as_slice().into()));
+        assert_eq!(pool.seq(&[a, ExprPool::NEVER]), ExprPool::NEVER);
+    }
+
+    #[test]
+    fn alternatives_are_a_set() {
+        let mut pool = ExprPool::new();
+        let (a, b) = (pool.literal(b"aa"), pool.literal(b"b"));
+        assert_eq!(pool.alt(&[a, b, ExprPool::NEVER]), pool.alt(&[b, a, b]));
+        assert_eq!(pool.alt(&[a, a]), a);
+        let digits = pool.chars(CharSet::new([(0x30, 0x39)]));
+        let more = pool.alt(&[digits, b]);
+        assert_eq!(pool.get(more), &Expr::Chars(CharSet::new([(0x30, 0x39), (0x62, 0x62)])));
+    }
+
+    #[test]
+    fn repeats_simplify() {
+        let mut pool = ExprPool::new();
+        let a = pool.literal(b"a");
+        assert_eq!(pool.repeat(a, 1, Some(1)), a);
+        assert_eq!(pool.repeat(a, 0, Some(0)), ExprPool::EMPTY);
+        assert_eq!(pool.repeat(a, 3, Some(2)), ExprPool::NEVER);
+        let star = pool.repeat(a, 0, None);
+        assert_eq!(pool.repeat(star, 5, None), star);
+    }
+}

@@ -1,0 +1,392 @@
+//! Whole answers: how many tokens it takes to finish, and masks that leave a way to.
+//!
+//! The least number of *bytes* that finish is known of every state. The bound in tokens is the
+//! fewest tokens that spell one shortest text; where the vocabulary cannot spell that one, a
+//! search over tokens decides. So a bound is always a way that exists, never a guess.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::automaton::{Automaton, Config, ConfigId, DEAD};
+use super::compiled::{CompiledGrammar, Generation};
+use super::error::{LimitError, MatchError};
+use super::limits::Fuel;
+use super::mask::{set_bit, tokens_of};
+use super::masks::add_token_set;
+use super::matcher::Matcher;
+use super::program::Node;
+use super::walk::walk;
+use crate::TokenId;
+
+/// Texts longer than this are not spelled out to count tokens: a byte is taken for a token.
+const SPELLED_BYTES_MAX: u32 = 4_096;
+/// States that a search for a way to finish may visit.
+const SEARCHED_STATES_MAX: usize = 512;
+
+/// Tokens that finish an answer, to be taken one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// The tokens, last first.
+    reversed: Arc<[TokenId]>,
+    /// How many are still to come.
+    left: usize,
+}
+
+impl Plan {
+    fn new(tokens: Vec<TokenId>) -> Self {
+        let reversed: Arc<[TokenId]> = tokens.into_iter().rev().collect();
+        Self { left: reversed.len(), reversed }
+    }
+
+    fn next(&self) -> Option<TokenId> {
+        self.left.checked_sub(1).and_then(|index| self.reversed.get(index).copied())
+    }
+
+    /// What is left of the plan after a token, if the token is the next of it.
+    pub(super) fn after(self, token: TokenId) -> Option<Self> {
+        (self.next() == Some(token)).then(|| Self { left: self.left - 1, ..self })
+    }
+}
+
+/// How a state can be finished.
+enum Way {
+    /// With these tokens.
+    Tokens(Vec<TokenId>),
+    /// With a token for each byte; there are too many to spell them out.
+    Bytes(u32),
+}
+
+impl Way {
+    fn len(&self) -> u32 {
+        match self {
+            Self::Tokens(tokens) => u32::try_from(tokens.len()).unwrap_or(u32::MAX),
+            Self::Bytes(bytes) => *bytes,
+        }
+    }
+}
+
+impl Matcher {
+    /// Tokens in which the answer can certainly be finished, the end token not counted: an upper
+    /// bound, tight for most grammars. `None`: no way is known.
+    ///
+    /// # Errors
+    /// [`MatchError::Limit`] if finding out costs more than the grammar's limits allow.
+    pub fn min_tokens_to_finish(&mut self) -> Result<Option<u32>, MatchError> {
+        if self.has_ended() {
+            return Ok(Some(0));
+        }
+        let mut fuel = self.fuel();
+        let found = way_of(self.grammar(), self.generation(), self.state(), &mut fuel)?;
+        let planned = self.plan.as_ref().map(|plan| plan.left as u32);
+        Ok(match (found.map(|way| way.len()), planned) {
+            (Some(found), Some(planned)) => Some(found.min(planned)),
+            (found, planned) => found.or(planned),
+        })
+    }
+
+    /// Writes into `bits` the tokens after which the answer can still be finished, if `tokens_left`
+    /// more tokens may be taken, the next one included and the end token not counted.
+    ///
+    /// A mask from here is never empty as long as the answer follows such masks with a count that
+    /// goes down by one each time: when nothing else fits, the shortest known way does.
+    ///
+    /// # Errors
+    /// [`MatchError::BudgetTooSmall`] if no way to finish in `tokens_left` is known; else as for
+    /// [`fill_mask`](Matcher::fill_mask).
+    pub fn fill_mask_within(
+        &mut self,
+        tokens_left: u32,
+        bits: &mut [u32],
+    ) -> Result<(), MatchError> {
+        self.check_size(bits)?;
+        let mut fuel = self.fuel();
+        let plain = self.mask_with(&mut fuel)?;
+        if self.is_ample(tokens_left, &mut fuel)? {
+            plain.write(bits);
+            return Ok(());
+        }
+        self.plan_to_finish(tokens_left, &mut fuel)?;
+        let mut within = vec![0u32; bits.len()];
+        if let Some(after) = tokens_left.checked_sub(1) {
+            self.add_tokens_within(after, &mut within, &mut fuel)?;
+        }
+        if let Some(next) = self.plan.as_ref().and_then(Plan::next) {
+            set_bit(&mut within, next);
+        }
+        if self.is_complete() {
+            self.grammar().end_tokens().iter().for_each(|&token| set_bit(&mut within, token));
+        }
+        bits.copy_from_slice(&within);
+        Ok(())
+    }
+
+    /// Whether every allowed token leaves enough, as far as can be told without looking at each.
+    fn is_ample(&mut self, tokens_left: u32, fuel: &mut Fuel<'_>) -> Result<bool, LimitError> {
+        if !self.grammar().vocabulary().is_byte_complete() {
+            return Ok(false);
+        }
+        let cached = self.cached_mask(fuel)?;
+        let Some(over_cut) = cached.finish_bytes_over_cut else { return Ok(false) };
+        let automaton = &self.generation().automaton;
+        let floor = super::mask_cache::floor_of(automaton, self.state(), &cached);
+        let below = super::mask_cache::finish_below(automaton, self.state(), floor);
+        let most = below.map_or(0, |(_, most)| most).saturating_add(over_cut);
+        Ok(most < tokens_left)
+    }
+
+    /// Makes sure that the plan, or a way from here, fits into `tokens_left`.
+    fn plan_to_finish(&mut self, tokens_left: u32, fuel: &mut Fuel<'_>) -> Result<(), MatchError> {
+        let found = way_of(self.grammar(), self.generation(), self.state(), fuel)?;
+        let planned = self.plan.as_ref().map_or(u32::MAX, |plan| plan.left as u32);
+        let needed = found.as_ref().map_or(u32::MAX, Way::len).min(planned);
+        if needed == u32::MAX {
+            return Err(MatchError::DeadEnd);
+        }
+        if needed > tokens_left {
+            return Err(MatchError::BudgetTooSmall { needed, left: tokens_left });
+        }
+        if let Some(Way::Tokens(tokens)) = found
+            && (tokens.len() as u32) < planned
+        {
+            self.plan = Some(Plan::new(tokens));
+        }
+        Ok(())
+    }
+
+    /// Sets the tokens after which `after` more tokens are enough.
+    fn add_tokens_within(
+        &self,
+        after: u32,
+        bits: &mut [u32],
+        fuel: &mut Fuel<'_>,
+    ) -> Result<(), LimitError> {
+        let (grammar, generation) = (self.grammar(), self.generation());
+        let vocabulary = grammar.vocabulary();
+        let mut fits = FxHashSet::default();
+        let mut fits_not = FxHashSet::default();
+        let mut landings: Vec<(TokenId, ConfigId)> = Vec::new();
+        walk(&generation.automaton, vocabulary.trie(), self.state(), fuel, |token, to, config| {
+            match quick_fit(grammar, config, after) {
+                Some(true) => set_bit(bits, token),
+                Some(false) => {}
+                None => landings.push((token, to)),
+            }
+            Ok(())
+        })?;
+        let mut check = |to: ConfigId, fuel: &mut Fuel<'_>| -> Result<bool, LimitError> {
+            if fits.contains(&to) || fits_not.contains(&to) {
+                return Ok(fits.contains(&to));
+            }
+            let way = way_of(grammar, generation, to, fuel)?;
+            let fit = way.is_some_and(|way| way.len() <= after);
+            if fit { fits.insert(to) } else { fits_not.insert(to) };
+            Ok(fit)
+        };
+        for (token, to) in landings {
+            if check(to, fuel)? {
+                set_bit(bits, token);
+            }
+        }
+        for &(token, twin) in vocabulary.twins() {
+            if super::mask::has_bit(bits, token) {
+                set_bit(bits, twin);
+            }
+        }
+        for (token, to) in token_item_landings(grammar, generation, self.state(), fuel)? {
+            if check(to, fuel)? {
+                set_bit(bits, token);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a state can be finished in `after` tokens, where the bytes alone say so.
+fn quick_fit(grammar: &CompiledGrammar, config: &Config, after: u32) -> Option<bool> {
+    let vocabulary = grammar.vocabulary();
+    if vocabulary.is_byte_complete() && config.finish_bytes <= after {
+        return Some(true);
+    }
+    let tokens_min = config.finish_bytes.div_ceil(vocabulary.token_bytes_max().max(1));
+    (tokens_min > after).then_some(false)
+}
+
+/// The tokens that a state consumes by id, and where they lead.
+fn token_item_landings(
+    grammar: &CompiledGrammar,
+    generation: &Generation,
+    from: ConfigId,
+    fuel: &mut Fuel<'_>,
+) -> Result<Vec<(TokenId, ConfigId)>, LimitError> {
+    let automaton = &generation.automaton;
+    let config = automaton.config(from);
+    if !config.has_token_items {
+        return Ok(Vec::new());
+    }
+    let program = grammar.program();
+    let mut bits = vec![0u32; grammar.vocabulary().mask_words()];
+    {
+        let builder = automaton.lock();
+        for &item in &config.items {
+            if let Node::Token { set, .. } = program.nodes[builder.frame(item).node as usize] {
+                add_token_set(&program.token_sets[set as usize], grammar.vocabulary(), &mut bits);
+            }
+        }
+    }
+    let mut landings = Vec::new();
+    for token in tokens_of(&bits) {
+        fuel.spend(1)?;
+        landings.push((token, grammar.follow(generation, from, token, fuel)?));
+    }
+    Ok(landings)
+}
+
+/// A way to finish a state, if one is known.
+fn way_of(
+    grammar: &CompiledGrammar,
+    generation: &Generation,
+    from: ConfigId,
+    fuel: &mut Fuel<'_>,
+) -> Result<Option<Way>, LimitError> {
+    let finish_bytes = generation.automaton.config(from).finish_bytes;
+    if finish_bytes > SPELLED_BYTES_MAX {
+        let spells = grammar.vocabulary().is_byte_complete() && finish_bytes != u32::MAX;
+        return Ok(spells.then_some(Way::Bytes(finish_bytes)));
+    }
+    let text = shortest_text(grammar, &generation.automaton, from, fuel)?;
+    if let Some(tokens) = text.and_then(|text| fewest_tokens(grammar, &text)) {
+        return Ok(Some(Way::Tokens(tokens)));
+    }
+    Ok(search(grammar, generation, from, fuel)?.map(Way::Tokens))
+}
+
+/// A byte, or a token taken by id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Symbol {
+    Byte(u8),
+    Token(TokenId),
+}
+
+/// A shortest text that finishes a state. `None` if a step of it is a token set without tokens.
+fn shortest_text(
+    grammar: &CompiledGrammar,
+    automaton: &Automaton,
+    from: ConfigId,
+    fuel: &mut Fuel<'_>,
+) -> Result<Option<Vec<Symbol>>, LimitError> {
+    let mut text = Vec::new();
+    let mut at = from;
+    while automaton.config(at).finish_bytes > 0 {
+        let Some((symbol, to)) = shorter_step(grammar, automaton, at, fuel)? else {
+            return Ok(None);
+        };
+        text.push(symbol);
+        at = to;
+    }
+    Ok(Some(text))
+}
+
+/// A step that brings a state nearer to its end.
+fn shorter_step(
+    grammar: &CompiledGrammar,
+    automaton: &Automaton,
+    at: ConfigId,
+    fuel: &mut Fuel<'_>,
+) -> Result<Option<(Symbol, ConfigId)>, LimitError> {
+    let config = automaton.config(at);
+    let classes = &grammar.program().classes;
+    for class in 0..classes.len() {
+        let byte = classes.representative(class);
+        let to = automaton.edge(config, byte, fuel)?.to;
+        if to != DEAD && automaton.config(to).finish_bytes < config.finish_bytes {
+            return Ok(Some((Symbol::Byte(byte), to)));
+        }
+    }
+    if !config.has_token_items {
+        return Ok(None);
+    }
+    let Some(nearest) = automaton.nearest_token_item(at) else { return Ok(None) };
+    let Some((set, to)) = automaton.follow_item(nearest, fuel)? else { return Ok(None) };
+    let mut bits = vec![0u32; grammar.vocabulary().mask_words()];
+    add_token_set(&grammar.program().token_sets[set as usize], grammar.vocabulary(), &mut bits);
+    Ok(tokens_of(&bits).next().map(|token| (Symbol::Token(token), to)))
+}
+
+/// The fewest tokens that spell a text.
+fn fewest_tokens(grammar: &CompiledGrammar, text: &[Symbol]) -> Option<Vec<TokenId>> {
+    let trie = grammar.vocabulary().trie();
+    // For each place: the fewest tokens from there to the end, the first of them, where it ends.
+    let mut best: Vec<Option<(u32, TokenId, usize)>> = vec![None; text.len() + 1];
+    best[text.len()] = Some((0, TokenId::MAX, text.len()));
+    for start in (0..text.len()).rev() {
+        let mut at = None;
+        for (end, symbol) in text.iter().enumerate().skip(start) {
+            let token = match *symbol {
+                Symbol::Token(token) if end == start => Some(token),
+                Symbol::Token(_) => break,
+                Symbol::Byte(byte) => {
+                    at = trie.children(at).find(|(_, node)| node.byte == byte).map(|(i, _)| i);
+                    let Some(node) = at else { break };
+                    trie.token_at(node)
+                }
+            };
+            let (Some(token), Some((count, _, _))) = (token, best[end + 1]) else { continue };
+            if best[start].is_none_or(|(known, _, _)| count + 1 < known) {
+                best[start] = Some((count + 1, token, end + 1));
+            }
+            if matches!(symbol, Symbol::Token(_)) {
+                break;
+            }
+        }
+    }
+    let mut tokens = Vec::new();
+    let mut place = 0;
+    while place < text.len() {
+        let (_, token, end) = best[place]?;
+        tokens.push(token);
+        place = end;
+    }
+    Some(tokens)
+}
+
+/// Looks for any way to finish, fewest tokens first: for vocabularies that cannot spell the
+/// shortest text.
+fn search(
+    grammar: &CompiledGrammar,
+    generation: &Generation,
+    from: ConfigId,
+    fuel: &mut Fuel<'_>,
+) -> Result<Option<Vec<TokenId>>, LimitError> {
+    let automaton = &generation.automaton;
+    // States in the order they were found, each with the entry and the token it was found by.
+    let mut found: Vec<(ConfigId, usize, TokenId)> = vec![(from, 0, TokenId::MAX)];
+    let mut seen = FxHashSet::from_iter([from]);
+    let mut next = 0;
+    while let Some(&(state, _, _)) = found.get(next) {
+        if automaton.config(state).accepting {
+            let mut tokens = Vec::new();
+            let mut entry = next;
+            while entry != 0 {
+                tokens.push(found[entry].2);
+                entry = found[entry].1;
+            }
+            tokens.reverse();
+            return Ok(Some(tokens));
+        }
+        let mut landings = token_item_landings(grammar, generation, state, fuel)?;
+        walk(automaton, grammar.vocabulary().trie(), state, fuel, |token, to, _| {
+            if landings.last().is_none_or(|(_, last)| *last != to) {
+                landings.push((token, to));
+            }
+            Ok(())
+        })?;
+        for (token, to) in landings {
+            if to != DEAD && seen.len() < SEARCHED_STATES_MAX && seen.insert(to) {
+                found.push((to, next, token));
+            }
+        }
+        next += 1;
+    }
+    Ok(None)
+}

@@ -1,0 +1,260 @@
+//! The last passes over a graph: costs, pruning of what cannot end, merging of splits.
+
+use super::Graph;
+use crate::grammar::charloop::CharLoop;
+use crate::grammar::error::GrammarError;
+use crate::grammar::expr::RuleId;
+use crate::grammar::limits::Fuel;
+use crate::grammar::program::{Arm, ByteClasses, NO_WAY, Node, NodeId, Program, Span};
+
+/// Turns a graph into a program that satisfies the invariants of [`Program`].
+pub(super) fn finish(
+    mut graph: Graph,
+    root: RuleId,
+    fuel: &mut Fuel<'_>,
+) -> Result<Program, GrammarError> {
+    let costs = least_costs(&graph, fuel)?;
+    if costs[graph.start as usize] == NO_WAY {
+        return Err(GrammarError::MatchesNothing { rule: culprit(&graph, root, &costs) });
+    }
+    prune(&mut graph, &costs);
+    merge_splits(&mut graph, fuel)?;
+    for counted in &mut graph.loops {
+        counted.body_cost = costs[counted.body as usize];
+    }
+    let classes = ByteClasses::of_arms(&graph.arms);
+    let mut program = Program {
+        nodes: graph.nodes,
+        arms: graph.arms,
+        targets: graph.targets,
+        loops: graph.loops,
+        token_sets: graph.token_sets,
+        start: graph.start,
+        costs,
+        classes,
+        char_loops: Vec::new(),
+    };
+    program.char_loops = CharLoop::find_all(&program);
+    Ok(program)
+}
+
+/// A rule that can never end, other than the root, if one is called.
+fn culprit(graph: &Graph, root: RuleId, costs: &[u32]) -> Option<String> {
+    let stuck = |&(rule, start): &(RuleId, NodeId)| {
+        rule != root && costs[start as usize] == NO_WAY
+    };
+    let found = graph.starts.iter().filter(|start| stuck(start)).min_by_key(|(rule, _)| *rule);
+    found.map(|&(rule, _)| graph.pool.rule(rule).name.clone())
+}
+
+/// Least bytes from each node to the end of its rule, by relaxing the users of what has changed.
+fn least_costs(graph: &Graph, fuel: &mut Fuel<'_>) -> Result<Vec<u32>, GrammarError> {
+    let users = Users::new(graph);
+    let mut costs = vec![NO_WAY; graph.nodes.len()];
+    costs[Program::RETURN as usize] = 0;
+    // First in, first out, with each node in the queue at most once.
+    let mut queue = std::collections::VecDeque::from([Program::RETURN]);
+    let mut queued = vec![false; graph.nodes.len()];
+    while let Some(node) = queue.pop_front() {
+        queued[node as usize] = false;
+        for &user in users.of(node) {
+            fuel.spend(1)?;
+            let cost = cost_of(graph, user, &costs);
+            if cost < costs[user as usize] {
+                costs[user as usize] = cost;
+                if !std::mem::replace(&mut queued[user as usize], true) {
+                    queue.push_back(user);
+                }
+            }
+        }
+    }
+    Ok(costs)
+}
+
+fn cost_of(graph: &Graph, node: NodeId, costs: &[u32]) -> u32 {
+    let cost = |node: NodeId| costs[node as usize];
+    let least = |costs: &mut dyn Iterator<Item = u32>| costs.min().unwrap_or(NO_WAY);
+    match graph.nodes[node as usize] {
+        Node::Return => 0,
+        Node::Switch(span) => {
+            let arms = &graph.arms[span.range()];
+            least(&mut arms.iter().map(|arm| cost(arm.next))).saturating_add(1)
+        }
+        Node::Split(span) => {
+            least(&mut graph.targets[span.range()].iter().map(|&target| cost(target)))
+        }
+        Node::Call { start, next } => cost(start).saturating_add(cost(next)),
+        Node::Loop(index) => {
+            let counted = &graph.loops[index as usize];
+            let rounds = match counted.min {
+                0 => 0,
+                min => min.saturating_mul(cost(counted.body)),
+            };
+            rounds.saturating_add(cost(counted.next))
+        }
+        Node::Token { next, .. } => cost(next).saturating_add(1),
+    }
+}
+
+/// For each node, the nodes whose cost depends on it.
+struct Users {
+    first: Vec<u32>,
+    users: Vec<NodeId>,
+}
+
+impl Users {
+    fn new(graph: &Graph) -> Self {
+        let mut first = vec![0u32; graph.nodes.len() + 1];
+        for node in 0..graph.nodes.len() {
+            for_each_successor(graph, node as NodeId, |next| first[next as usize + 1] += 1);
+        }
+        for index in 1..first.len() {
+            first[index] += first[index - 1];
+        }
+        let mut users = vec![0; first.last().copied().unwrap_or(0) as usize];
+        let mut filled = first.clone();
+        for node in 0..graph.nodes.len() {
+            for_each_successor(graph, node as NodeId, |next| {
+                users[filled[next as usize] as usize] = node as NodeId;
+                filled[next as usize] += 1;
+            });
+        }
+        Self { first, users }
+    }
+
+    fn of(&self, node: NodeId) -> &[NodeId] {
+        &self.users[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
+    }
+}
+
+fn for_each_successor(graph: &Graph, node: NodeId, mut visit: impl FnMut(NodeId)) {
+    match graph.nodes[node as usize] {
+        Node::Return => {}
+        Node::Switch(span) => graph.arms[span.range()].iter().for_each(|arm| visit(arm.next)),
+        Node::Split(span) => graph.targets[span.range()].iter().for_each(|&next| visit(next)),
+        Node::Call { start, next } => {
+            visit(start);
+            visit(next);
+        }
+        Node::Loop(index) => {
+            visit(graph.loops[index as usize].body);
+            visit(graph.loops[index as usize].next);
+        }
+        Node::Token { next, .. } => visit(next),
+    }
+}
+
+/// Takes away every way into a node that cannot reach its end.
+fn prune(graph: &mut Graph, costs: &[u32]) {
+    let lives = |node: NodeId| costs[node as usize] != NO_WAY;
+    for index in 0..graph.nodes.len() {
+        match graph.nodes[index] {
+            Node::Switch(span) => {
+                let kept = keep(&mut graph.arms[span.range()], |arm| lives(arm.next));
+                graph.nodes[index] = Node::Switch(Span { first: span.first, count: kept });
+            }
+            Node::Split(span) => {
+                let kept = keep(&mut graph.targets[span.range()], |&target| lives(target));
+                graph.nodes[index] = Node::Split(Span { first: span.first, count: kept });
+            }
+            Node::Loop(loop_index) => {
+                let counted = graph.loops[loop_index as usize];
+                if !lives(counted.body) && lives(counted.next) {
+                    // No round can be made, and none need be.
+                    let first = graph.targets.len() as u32;
+                    graph.targets.push(counted.next);
+                    graph.nodes[index] = Node::Split(Span { first, count: 1 });
+                }
+            }
+            Node::Return | Node::Call { .. } | Node::Token { .. } => {}
+        }
+    }
+}
+
+/// Moves what is kept to the front, in order, and counts it.
+fn keep<T: Copy>(items: &mut [T], mut is_kept: impl FnMut(&T) -> bool) -> u32 {
+    let mut kept = 0;
+    for index in 0..items.len() {
+        if is_kept(&items[index]) {
+            items[kept] = items[index];
+            kept += 1;
+        }
+    }
+    kept as u32
+}
+
+/// Leaves of one split, at most; larger ones stay as they are.
+const LEAVES_MAX: usize = 256;
+
+/// Turns splits into switches where no byte fits two of their leaves, and flattens the others:
+/// then a parse is in one place where it was in several.
+fn merge_splits(graph: &mut Graph, fuel: &mut Fuel<'_>) -> Result<(), GrammarError> {
+    let mut leaves = Vec::new();
+    let mut visited = Vec::new();
+    for index in 0..graph.nodes.len() {
+        let Node::Split(span) = graph.nodes[index] else { continue };
+        if span.count == 0 {
+            continue;
+        }
+        leaves.clear();
+        visited.clear();
+        fuel.spend(1)?;
+        if !collect_leaves(graph, index as NodeId, &mut visited, &mut leaves) {
+            continue;
+        }
+        fuel.spend(u32::try_from(visited.len()).unwrap_or(u32::MAX))?;
+        let merged = merged_arms(graph, &leaves);
+        let all_switches =
+            leaves.iter().all(|&leaf| matches!(graph.nodes[leaf as usize], Node::Switch(_)));
+        match merged {
+            Some(arms) if all_switches => {
+                let first = graph.arms.len() as u32;
+                graph.arms.extend_from_slice(&arms);
+                graph.nodes[index] = Node::Switch(Span { first, count: arms.len() as u32 });
+            }
+            _ => {
+                let first = graph.targets.len() as u32;
+                graph.targets.extend_from_slice(&leaves);
+                graph.nodes[index] = Node::Split(Span { first, count: leaves.len() as u32 });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a split reaches through splits alone; false if that is too much.
+fn collect_leaves(
+    graph: &Graph,
+    split: NodeId,
+    visited: &mut Vec<NodeId>,
+    leaves: &mut Vec<NodeId>,
+) -> bool {
+    let mut open = vec![split];
+    while let Some(node) = open.pop() {
+        if visited.contains(&node) {
+            continue;
+        }
+        if visited.len() >= LEAVES_MAX {
+            return false;
+        }
+        visited.push(node);
+        match graph.nodes[node as usize] {
+            Node::Split(span) => open.extend(graph.targets[span.range()].iter().rev()),
+            _ => leaves.push(node),
+        }
+    }
+    true
+}
+
+/// The arms of all switches among the leaves, if no two overlap.
+fn merged_arms(graph: &Graph, leaves: &[NodeId]) -> Option<Vec<Arm>> {
+    let mut arms: Vec<Arm> = Vec::new();
+    for &leaf in leaves {
+        if let Node::Switch(span) = graph.nodes[leaf as usize] {
+            arms.extend_from_slice(&graph.arms[span.range()]);
+        }
+    }
+    arms.sort_unstable_by_key(|arm| arm.low);
+    let disjoint = arms.windows(2).all(|pair| pair[0].high < pair[1].low);
+    disjoint.then_some(arms)
+}

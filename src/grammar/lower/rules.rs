@@ -1,0 +1,289 @@
+//! What is known of the rules before any node exists: which call which, may be empty, recurse.
+
+use std::cell::RefCell;
+
+use rustc_hash::FxHashMap;
+
+use crate::grammar::error::GrammarError;
+use crate::grammar::expr::{Expr, ExprId, ExprPool, RuleId};
+use crate::grammar::limits::Fuel;
+
+/// Rules of at most this many nodes are copied to every use.
+const COPIED_NODES_MAX: u32 = 12;
+
+/// Facts about the rules of a pool that `root` reaches.
+pub(super) struct RuleFacts {
+    nullable: Vec<bool>,
+    copied: Vec<bool>,
+    sizes: RefCell<FxHashMap<ExprId, u32>>,
+    reached: Vec<RuleId>,
+}
+
+impl RuleFacts {
+    pub(super) fn new(
+        pool: &ExprPool,
+        root: RuleId,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Self, GrammarError> {
+        let (reached, uses) = reachable(pool, root, fuel)?;
+        let mut facts = Self {
+            nullable: vec![false; pool.rules().len()],
+            copied: vec![false; pool.rules().len()],
+            sizes: RefCell::default(),
+            reached,
+        };
+        facts.find_nullable(pool, fuel)?;
+        facts.find_copied(pool, &uses);
+        Ok(facts)
+    }
+
+    /// Rules reached from the root, the root first.
+    pub(super) fn reached(&self) -> &[RuleId] {
+        &self.reached
+    }
+
+    /// Whether a rule is copied to where it is used, not called.
+    pub(super) fn is_copied(&self, rule: RuleId) -> bool {
+        self.copied.get(rule.index()).copied().unwrap_or(false)
+    }
+
+    /// Makes room for a rule that was derived from another so that it is never empty.
+    pub(super) fn add_rule(&mut self, _from: RuleId) {
+        self.nullable.push(false);
+        self.copied.push(false);
+    }
+
+    /// Whether the empty text matches.
+    pub(super) fn is_nullable(&self, pool: &ExprPool, expr: ExprId) -> bool {
+        match pool.get(expr) {
+            Expr::Empty => true,
+            Expr::Never
+            | Expr::Literal(_)
+            | Expr::Literals(_)
+            | Expr::Chars(_)
+            | Expr::Byte(..)
+            | Expr::Token(_) => false,
+            Expr::Seq(parts) => parts.iter().all(|&part| self.is_nullable(pool, part)),
+            Expr::Alt(choices) => choices.iter().any(|&choice| self.is_nullable(pool, choice)),
+            Expr::Repeat { body, min, .. } => *min == 0 || self.is_nullable(pool, *body),
+            Expr::Rule(rule) => self.nullable.get(rule.index()).copied().unwrap_or(false),
+        }
+    }
+
+    /// Nodes it takes to write an expression out once, about; a call counts as two.
+    pub(super) fn size(&self, pool: &ExprPool, expr: ExprId) -> u32 {
+        if let Some(&known) = self.sizes.borrow().get(&expr) {
+            return known;
+        }
+        let size = match pool.get(expr) {
+            Expr::Never | Expr::Empty => 0,
+            Expr::Literal(text) => u32::try_from(text.len()).unwrap_or(u32::MAX),
+            Expr::Literals(texts) => texts.iter().fold(0u32, |sum, text| {
+                sum.saturating_add(u32::try_from(text.len()).unwrap_or(u32::MAX))
+            }),
+            // The inner nodes of a character set are shared between its uses for one `next` only.
+            Expr::Chars(set) if set.ranges().last().is_none_or(|last| last.1 < 0x80) => 1,
+            Expr::Chars(set) => 4 + u32::try_from(set.ranges().len()).unwrap_or(u32::MAX) / 4,
+            Expr::Byte(..) | Expr::Token(_) => 1,
+            Expr::Seq(parts) | Expr::Alt(parts) => {
+                parts.iter().fold(1u32, |sum, &part| sum.saturating_add(self.size(pool, part)))
+            }
+            Expr::Repeat { body, min, max } => {
+                let written = self.size(pool, *body).saturating_mul(max.unwrap_or(*min).max(1));
+                if written > super::UNROLLED_NODES_MAX { 3 } else { written }
+            }
+            Expr::Rule(_) => 2,
+        };
+        self.sizes.borrow_mut().insert(expr, size);
+        size
+    }
+
+    fn find_nullable(&mut self, pool: &ExprPool, fuel: &mut Fuel<'_>) -> Result<(), GrammarError> {
+        // Callees mostly come after their callers, so going backwards settles in a few passes.
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for index in (0..self.reached.len()).rev() {
+                fuel.spend(1)?;
+                let rule = self.reached[index];
+                if !self.nullable[rule.index()] && self.is_nullable(pool, pool.rule(rule).body) {
+                    self.nullable[rule.index()] = true;
+                    changed = true;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Copied are the rules that reach no recursion and are small or used once.
+    fn find_copied(&mut self, pool: &ExprPool, uses: &[Vec<RuleId>]) {
+        let mut open_calls = vec![0u32; self.copied.len()];
+        for users in uses {
+            for user in users {
+                open_calls[user.index()] += 1;
+            }
+        }
+        let mut settled: Vec<RuleId> =
+            self.reached.iter().copied().filter(|rule| open_calls[rule.index()] == 0).collect();
+        while let Some(rule) = settled.pop() {
+            let small = self.size(pool, pool.rule(rule).body) <= COPIED_NODES_MAX;
+            self.copied[rule.index()] = small || uses[rule.index()].len() == 1;
+            for user in &uses[rule.index()] {
+                open_calls[user.index()] -= 1;
+                if open_calls[user.index()] == 0 {
+                    settled.push(*user);
+                }
+            }
+        }
+    }
+}
+
+/// The rules that `root` reaches, and for each rule those that call it, once a call.
+fn reachable(
+    pool: &ExprPool,
+    root: RuleId,
+    fuel: &mut Fuel<'_>,
+) -> Result<(Vec<RuleId>, Vec<Vec<RuleId>>), GrammarError> {
+    let mut uses: Vec<Vec<RuleId>> = vec![Vec::new(); pool.rules().len()];
+    let mut seen = vec![false; pool.rules().len()];
+    seen[root.index()] = true;
+    let mut reached = vec![root];
+    let mut next = 0;
+    while let Some(&rule) = reached.get(next) {
+        next += 1;
+        let mut calls = Vec::new();
+        calls_of(pool, pool.rule(rule).body, false, &|_| true, &mut calls);
+        fuel.spend(1 + u32::try_from(calls.len()).unwrap_or(u32::MAX))?;
+        for call in calls {
+            uses[call.index()].push(rule);
+            if !std::mem::replace(&mut seen[call.index()], true) {
+                reached.push(call);
+            }
+        }
+    }
+    Ok((reached, uses))
+}
+
+/// The rules an expression calls; if `leading`, only those before which nothing need be consumed.
+fn calls_of(
+    pool: &ExprPool,
+    expr: ExprId,
+    leading: bool,
+    is_nullable: &dyn Fn(ExprId) -> bool,
+    calls: &mut Vec<RuleId>,
+) {
+    match pool.get(expr) {
+        Expr::Rule(rule) => calls.push(*rule),
+        Expr::Repeat { body, .. } => calls_of(pool, *body, leading, is_nullable, calls),
+        Expr::Alt(choices) => {
+            for &choice in choices {
+                calls_of(pool, choice, leading, is_nullable, calls);
+            }
+        }
+        Expr::Seq(parts) => {
+            for &part in parts {
+                calls_of(pool, part, leading, is_nullable, calls);
+                if leading && !is_nullable(part) {
+                    break;
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `a ::= a x | y` says the same as `a ::= y x*`.
+pub(super) fn remove_direct_left_recursion(pool: &mut ExprPool) {
+    let rules: Vec<(RuleId, ExprId)> = pool.rules().map(|(id, rule)| (id, rule.body)).collect();
+    for (rule, body) in rules {
+        let choices: Vec<ExprId> = match pool.get(body) {
+            Expr::Alt(choices) => choices.to_vec(),
+            _ => vec![body],
+        };
+        let itself = pool.call(rule);
+        let (mut starts, mut repeated) = (Vec::new(), Vec::new());
+        for &choice in &choices {
+            match pool.get(choice) {
+                Expr::Seq(parts) if parts.first() == Some(&itself) => {
+                    let rest = parts[1..].to_vec();
+                    repeated.push(pool.seq(&rest));
+                }
+                // Adds nothing.
+                _ if choice == itself => repeated.push(ExprPool::EMPTY),
+                _ => starts.push(choice),
+            }
+        }
+        if repeated.is_empty() {
+            continue;
+        }
+        let start = pool.alt(&starts);
+        let round = pool.alt(&repeated);
+        let rounds = pool.repeat(round, 0, None);
+        let body = pool.seq(&[start, rounds]);
+        pool.define(rule, body);
+    }
+}
+
+/// Finds a rule that reaches itself before anything is consumed.
+pub(super) fn refuse_left_recursion(
+    pool: &ExprPool,
+    facts: &RuleFacts,
+) -> Result<(), GrammarError> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Mark {
+        New,
+        Open,
+        Done,
+    }
+    let leading = |rule: RuleId| {
+        let mut calls = Vec::new();
+        let is_nullable = |expr| facts.is_nullable(pool, expr);
+        calls_of(pool, pool.rule(rule).body, true, &is_nullable, &mut calls);
+        calls
+    };
+    let mut marks = vec![Mark::New; pool.rules().len()];
+    for &from in facts.reached() {
+        if marks[from.index()] != Mark::New {
+            continue;
+        }
+        marks[from.index()] = Mark::Open;
+        let mut path = vec![(from, leading(from))];
+        while let Some((rule, calls)) = path.last_mut() {
+            let Some(call) = calls.pop() else {
+                marks[rule.index()] = Mark::Done;
+                path.pop();
+                continue;
+            };
+            match marks[call.index()] {
+                Mark::Done => {}
+                Mark::New => {
+                    marks[call.index()] = Mark::Open;
+                    path.push((call, leading(call)));
+                }
+                Mark::Open => return Err(left_recursion(pool, &path, call)),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn left_recursion(
+    pool: &ExprPool,
+    path: &[(RuleId, Vec<RuleId>)],
+    call: RuleId,
+) -> GrammarError {
+    /// Rules named in the message at most.
+    const NAMED_MAX: usize = 8;
+    let name = |rule: RuleId| pool.rule(rule).name.clone();
+    let mut names: Vec<String> = path
+        .iter()
+        .skip_while(|(rule, _)| *rule != call)
+        .map(|(rule, _)| name(*rule))
+        .collect();
+    if names.len() > NAMED_MAX {
+        names.truncate(NAMED_MAX);
+        names.push("…".to_owned());
+    }
+    names.push(name(call));
+    GrammarError::LeftRecursion { rule: name(call), path: names.join(" -> ") }
+}

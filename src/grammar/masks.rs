@@ -1,0 +1,233 @@
+//! The mask of a state: looked up, or walked with as little of the vocabulary as will do.
+
+use std::sync::Arc;
+
+use super::automaton::{Automaton, ConfigId};
+use super::builder::{Builder, StackId};
+use super::charloop::{LoopChars, reaches_by_splits};
+use super::charsplit::CharSplit;
+use super::error::LimitError;
+use super::expr::TokenSet;
+use super::limits::Fuel;
+use super::mask::{clear_bit, has_bit, set_bit};
+use super::mask_cache::{CachedMask, MaskCache, finish_below};
+use super::program::{Node, Program};
+use super::vocabulary::GrammarVocabulary;
+use super::walk::walk_into;
+use crate::TokenId;
+
+/// What the masks of one grammar are made from.
+pub(crate) struct MaskMaker<'a> {
+    pub(crate) automaton: &'a Automaton,
+    pub(crate) cache: &'a MaskCache,
+    pub(crate) vocabulary: &'a GrammarVocabulary,
+    /// End tokens that the grammar does not use itself.
+    pub(crate) end_tokens: &'a [TokenId],
+}
+
+/// Tokens that a loop consumes whole, known without a walk.
+struct LoopTokens {
+    split: Arc<CharSplit>,
+    /// Characters that the loop may still consume; `None`: any number.
+    rounds: Option<u32>,
+    /// Height of the lowest frame that this depends on.
+    floor: u32,
+    /// Most bytes that are needed to finish after one of the tokens.
+    finish_bytes: u32,
+}
+
+/// Bytes that an unfinished character may lack.
+const UNFINISHED_BYTES_MAX: u32 = 3;
+
+impl MaskMaker<'_> {
+    /// The mask of a state.
+    pub(crate) fn mask(
+        &self,
+        id: ConfigId,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Arc<CachedMask>, LimitError> {
+        let config = self.automaton.config(id);
+        if let Some(known) = config.mask.get() {
+            return Ok(Arc::clone(known));
+        }
+        let simple = self.automaton.abstracted(id, self.vocabulary.token_bytes_max())?;
+        let mask = if simple != id {
+            self.mask(simple, fuel)?
+        } else if let Some(known) = self.cache.find(self.automaton, id) {
+            known
+        } else {
+            let (floor, mask) = self.walk(id, fuel)?;
+            let mask = Arc::new(mask);
+            self.cache.insert(self.automaton, id, floor, &mask);
+            mask
+        };
+        Ok(Arc::clone(config.mask.get_or_init(|| mask)))
+    }
+
+    fn walk(&self, id: ConfigId, fuel: &mut Fuel<'_>) -> Result<(u32, CachedMask), LimitError> {
+        let config = self.automaton.config(id);
+        let mut bits = vec![0u32; self.vocabulary.mask_words()];
+        let loop_tokens = self.loop_tokens(id, fuel)?;
+        let trie = loop_tokens.as_ref().map_or(self.vocabulary.trie(), |tokens| &tokens.split.rest);
+        let (mut floor, mut finish_bytes) =
+            walk_into(self.automaton, trie, id, &mut bits, fuel)?;
+        for &(token, twin) in self.vocabulary.twins() {
+            if has_bit(&bits, token) {
+                set_bit(&mut bits, twin);
+            }
+        }
+        let lowest = {
+            let builder = self.automaton.lock();
+            config.items.iter().map(|&item| builder.frame(item).height).min().unwrap_or(0)
+        };
+        floor = floor.min(lowest);
+        if config.has_token_items {
+            finish_bytes = finish_bytes.max(self.add_token_items(id, &mut bits));
+        }
+        if config.accepting {
+            self.end_tokens.iter().for_each(|&token| set_bit(&mut bits, token));
+        }
+        let base = loop_tokens.map(|tokens| {
+            floor = floor.min(tokens.floor);
+            finish_bytes = finish_bytes.max(tokens.finish_bytes);
+            tokens.split.inside(tokens.rounds)
+        });
+        let below = if config.has_counts { None } else { finish_below(self.automaton, id, floor) };
+        let mask = CachedMask {
+            mask: self.vocabulary.mask(base, &bits),
+            finish_bytes_over_cut: below.map(|(least, _)| finish_bytes.saturating_sub(least)),
+            floor_below_items: lowest - floor,
+        };
+        Ok((floor, mask))
+    }
+
+    /// Sets the tokens that are consumed by id; returns the most bytes needed after one of them.
+    fn add_token_items(&self, id: ConfigId, bits: &mut [u32]) -> u32 {
+        let program = self.automaton.program();
+        let builder = self.automaton.lock();
+        let mut finish_bytes = 0;
+        for &item in &self.automaton.config(id).items {
+            let frame = builder.frame(item);
+            if let Node::Token { set, .. } = program.nodes[frame.node as usize] {
+                add_token_set(&program.token_sets[set as usize], self.vocabulary, bits);
+                // What is needed after the token is less than before it.
+                finish_bytes = finish_bytes.max(frame.finish_bytes);
+            }
+        }
+        finish_bytes
+    }
+
+    /// The largest set of tokens that a loop of the state consumes whole.
+    fn loop_tokens(
+        &self,
+        id: ConfigId,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Option<LoopTokens>, LimitError> {
+        let config = self.automaton.config(id);
+        let mut builder = self.automaton.lock();
+        let mut best: Option<(LoopChars, Option<u32>, u32, u32)> = None;
+        for &item in &config.items {
+            let found = self.loop_of_item(&mut builder, &config.items, item, fuel)?;
+            let size = |chars: LoopChars| (chars.wide, chars.ascii.count_ones());
+            if let Some(found) = found
+                && best.is_none_or(|best| size(best.0) < size(found.0))
+            {
+                best = Some(found);
+            }
+        }
+        drop(builder);
+        Ok(best.and_then(|(chars, rounds, floor, finish_bytes)| {
+            let split = self.vocabulary.split(chars)?;
+            Some(LoopTokens { split, rounds, floor, finish_bytes })
+        }))
+    }
+
+    /// The characters that an item consumes over and over, how often it may, the height of the
+    /// lowest frame that says so, and the most bytes needed to finish in between.
+    #[allow(clippy::type_complexity)]
+    fn loop_of_item(
+        &self,
+        builder: &mut Builder,
+        items: &[StackId],
+        item: StackId,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Option<(LoopChars, Option<u32>, u32, u32)>, LimitError> {
+        let program = self.automaton.program();
+        let top = *builder.frame(item);
+        let Some(char_loop) = program.char_loop(top.node) else { return Ok(None) };
+        let chars = char_loop.chars;
+        let finish_bytes = top.finish_bytes.saturating_add(UNFINISHED_BYTES_MAX);
+        if !char_loop.returns {
+            return Ok(Some((chars, None, top.height, finish_bytes)));
+        }
+        let below = *builder.frame(top.parent);
+        if top.parent == super::builder::BOTTOM {
+            return Ok(None);
+        }
+        let Node::Loop(index) = program.nodes[below.node as usize] else {
+            let repeats = calls_again(program, below.node, top.node);
+            return Ok(repeats.then_some((chars, None, below.height, finish_bytes)));
+        };
+        let counted = program.loops[index as usize];
+        if !reaches_by_splits(program, counted.body, top.node) {
+            return Ok(None);
+        }
+        let Some(rounds) = counted.rounds_left(below.count) else {
+            return Ok(Some((chars, None, below.height, finish_bytes)));
+        };
+        // Tokens with more characters than the loop has rounds left must all be dead: nothing
+        // else may consume such a character, neither now nor after the loop.
+        let others_consume = items.iter().any(|&other| {
+            other != item && may_consume(program, builder, other, chars)
+        });
+        if others_consume {
+            return Ok(None);
+        }
+        builder.close_from(program, counted.next, below.parent, fuel)?;
+        let floor = builder.closed().floor.min(below.height);
+        let after = builder.closed().items.clone();
+        let goes_on = after.iter().any(|&other| may_consume(program, builder, other, chars));
+        // The round that is under way counts too.
+        Ok((!goes_on).then_some((chars, Some(rounds + 1), floor, finish_bytes)))
+    }
+}
+
+/// Sets the tokens of a set.
+pub(crate) fn add_token_set(set: &TokenSet, vocabulary: &GrammarVocabulary, bits: &mut [u32]) {
+    if !set.is_negated() {
+        return set.named().iter().for_each(|&token| set_bit(bits, token));
+    }
+    let mut texts = vocabulary.text_tokens().to_vec();
+    set.named().iter().for_each(|&token| clear_bit(&mut texts, token));
+    bits.iter_mut().zip(texts).for_each(|(word, text)| *word |= text);
+}
+
+/// Whether a token is in a set.
+pub(crate) fn is_in_set(set: &TokenSet, vocabulary: &GrammarVocabulary, token: TokenId) -> bool {
+    let is_named = set.named().binary_search(&token).is_ok();
+    if set.is_negated() { !is_named && has_bit(vocabulary.text_tokens(), token) } else { is_named }
+}
+
+/// Whether a frame, when it is gone on with, calls what has `top` at its start and comes back to
+/// itself: a repetition whose body is a call.
+fn calls_again(program: &Program, frame: u32, top: u32) -> bool {
+    let calls = |node: u32| match program.nodes[node as usize] {
+        Node::Call { start, next } => next == frame && reaches_by_splits(program, start, top),
+        _ => false,
+    };
+    match program.nodes[frame as usize] {
+        Node::Split(span) => program.targets(span).iter().any(|&target| calls(target)),
+        _ => calls(frame),
+    }
+}
+
+/// Whether an item may consume the first byte of a character of the set.
+fn may_consume(program: &Program, builder: &Builder, item: StackId, chars: LoopChars) -> bool {
+    match program.nodes[builder.frame(item).node as usize] {
+        Node::Switch(span) => program
+            .arms(span)
+            .iter()
+            .any(|arm| (arm.low..=arm.high).any(|byte| chars.may_start(byte))),
+        _ => false,
+    }
+}

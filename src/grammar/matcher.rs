@@ -1,0 +1,215 @@
+//! Follows one answer through a grammar.
+
+use std::sync::Arc;
+
+use super::automaton::{ConfigId, DEAD, START};
+use super::compiled::{CompiledGrammar, Generation};
+use super::error::{LimitError, MatchError};
+use super::finish::Plan;
+use super::limits::Fuel;
+use super::mask::Mask;
+use super::mask_cache::CachedMask;
+use crate::TokenId;
+
+/// The place of one answer in a grammar.
+///
+/// Belongs to one session and dies with it; a clone is a fork that goes its own way. All it holds
+/// is a number for each token, so rolling back and forking cost next to nothing.
+///
+/// Invariant: `history` holds the start state and then the state after each accepted token, end
+/// token apart; none of them is dead.
+#[derive(Clone)]
+pub struct Matcher {
+    grammar: Arc<CompiledGrammar>,
+    generation: Arc<Generation>,
+    history: Vec<ConfigId>,
+    /// Whether an end token was accepted after the last state.
+    has_ended: bool,
+    /// A known way to finish from here, while the answer follows it.
+    pub(super) plan: Option<Plan>,
+}
+
+impl Matcher {
+    pub(super) fn new(grammar: Arc<CompiledGrammar>, generation: Arc<Generation>) -> Self {
+        Self { grammar, generation, history: vec![START], has_ended: false, plan: None }
+    }
+
+    /// The grammar it follows.
+    pub fn grammar(&self) -> &Arc<CompiledGrammar> {
+        &self.grammar
+    }
+
+    /// Tokens accepted, the end token included.
+    pub fn len(&self) -> usize {
+        self.history.len() - 1 + usize::from(self.has_ended)
+    }
+
+    /// Whether nothing was accepted yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the answer so far is a complete one.
+    pub fn is_complete(&self) -> bool {
+        self.has_ended || self.generation.automaton.config(self.state()).accepting
+    }
+
+    /// Whether an end token was accepted.
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// The state after the last token.
+    pub(super) fn state(&self) -> ConfigId {
+        self.history.last().copied().unwrap_or(START)
+    }
+
+    pub(super) fn generation(&self) -> &Generation {
+        &self.generation
+    }
+
+    /// Fuel for one mask or one token.
+    pub(super) fn fuel(&self) -> Fuel<'static> {
+        Fuel::new(self.grammar.limits().walk_steps_max)
+    }
+
+    /// Which tokens may come next: a shared mask, nothing is copied. After the end it is empty.
+    ///
+    /// # Errors
+    /// [`MatchError::DeadEnd`] if the answer is not complete and no token can continue it;
+    /// [`MatchError::Limit`] if finding out costs more than the grammar's limits allow.
+    pub fn mask(&mut self) -> Result<Arc<Mask>, MatchError> {
+        let mut fuel = self.fuel();
+        self.mask_with(&mut fuel)
+    }
+
+    /// As [`mask`](Self::mask), with the caller's fuel.
+    ///
+    /// # Errors
+    /// As for [`mask`](Self::mask).
+    pub fn mask_with(&mut self, fuel: &mut Fuel<'_>) -> Result<Arc<Mask>, MatchError> {
+        if self.has_ended {
+            return Err(MatchError::Ended);
+        }
+        let cached = self.cached_mask(fuel)?;
+        if cached.mask.count() == 0 && !self.is_complete() {
+            return Err(MatchError::DeadEnd);
+        }
+        Ok(Arc::clone(&cached.mask))
+    }
+
+    /// Writes which tokens may come next into `bits`: bit `t % 32` of word `t / 32` is token `t`.
+    ///
+    /// # Errors
+    /// [`MatchError::MaskSize`] if `bits` has another length than the vocabulary's masks; else as
+    /// for [`mask`](Self::mask). `bits` is then as it was.
+    pub fn fill_mask(&mut self, bits: &mut [u32]) -> Result<(), MatchError> {
+        self.check_size(bits)?;
+        self.mask()?.write(bits);
+        Ok(())
+    }
+
+    pub(super) fn check_size(&self, bits: &[u32]) -> Result<(), MatchError> {
+        let expected = self.grammar.vocabulary().mask_words();
+        if bits.len() == expected {
+            return Ok(());
+        }
+        Err(MatchError::MaskSize { expected, given: bits.len() })
+    }
+
+    pub(super) fn cached_mask(
+        &mut self,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Arc<CachedMask>, LimitError> {
+        if let Some(known) = self.generation.automaton.config(self.state()).mask.get() {
+            return Ok(Arc::clone(known));
+        }
+        self.move_to_current_generation()?;
+        let mask = self.grammar.mask(&self.generation, self.state(), fuel)?;
+        self.grammar.vocabulary().keep_budget();
+        Ok(mask)
+    }
+
+    /// Moves over to the states that are shared now, if the ones held were thrown away or should
+    /// be. Only done when a mask must be found anyway.
+    fn move_to_current_generation(&mut self) -> Result<(), LimitError> {
+        if self.generation.automaton.bytes() > self.grammar.limits().states_bytes_max
+            && self.grammar.is_current(&self.generation)
+        {
+            self.grammar.forget();
+        }
+        if self.grammar.is_current(&self.generation) {
+            return Ok(());
+        }
+        let current = self.grammar.generation();
+        self.history = current.automaton.adopt(&self.generation.automaton, &self.history)?;
+        self.generation = current;
+        Ok(())
+    }
+
+    /// Takes the next token of the answer.
+    ///
+    /// # Errors
+    /// [`MatchError::Rejected`] if the token is not allowed, [`MatchError::Ended`] after the end.
+    /// The matcher is then as it was before.
+    pub fn accept(&mut self, token: TokenId) -> Result<(), MatchError> {
+        if self.has_ended {
+            return Err(MatchError::Ended);
+        }
+        let is_end = self.grammar.end_tokens().binary_search(&token).is_ok();
+        if is_end && self.is_complete() {
+            self.has_ended = true;
+            self.plan = None;
+            return Ok(());
+        }
+        let mut fuel = self.fuel();
+        let next = self.grammar.follow(&self.generation, self.state(), token, &mut fuel)?;
+        if next == DEAD {
+            return Err(MatchError::Rejected { token });
+        }
+        self.plan = self.plan.take().and_then(|plan| plan.after(token));
+        self.history.push(next);
+        Ok(())
+    }
+
+    /// Takes a token that was not sampled: part of a forced run, or of a prefill. The same rules
+    /// hold; what differs is whose mistake a rejection is.
+    ///
+    /// # Errors
+    /// As for [`accept`](Self::accept).
+    pub fn accept_forced(&mut self, token: TokenId) -> Result<(), MatchError> {
+        self.accept(token)
+    }
+
+    /// Takes the last `count` tokens back, end token included.
+    ///
+    /// # Errors
+    /// [`MatchError::RollbackTooFar`] if fewer were accepted; then none is taken back.
+    pub fn rollback(&mut self, count: usize) -> Result<(), MatchError> {
+        let accepted = self.len();
+        if count > accepted {
+            return Err(MatchError::RollbackTooFar { asked: count, accepted });
+        }
+        if count == 0 {
+            return Ok(());
+        }
+        let states = count - usize::from(std::mem::take(&mut self.has_ended));
+        self.history.truncate(self.history.len() - states);
+        self.plan = None;
+        Ok(())
+    }
+
+    /// A matcher at the same place that goes its own way.
+    pub fn fork(&self) -> Self {
+        self.clone()
+    }
+}
+
+impl std::fmt::Debug for Matcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Matcher")
+            .field("len", &self.len())
+            .field("is_complete", &self.is_complete())
+            .finish_non_exhaustive()
+    }
+}

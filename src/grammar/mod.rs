@@ -1,0 +1,61 @@
+//! From a grammar to a mask over the vocabulary, exact, at every token.
+//!
+//! ```text
+//! GrammarSource -> rules and expressions -> program -> states, met lazily -> masks, cached
+//!  (source,        (expr)                   (lower,    (builder,             (walk, masks,
+//!   gbnf, regex)                             program)   automaton)            mask_cache)
+//! ```
+//!
+//! * **Expressions** ([`ExprPool`]) are what every source is lowered to: texts, characters,
+//!   sequences, alternatives, repetitions, rules, tokens; hash-consed.
+//! * A **program** is a flat graph: switches over bytes, splits, calls, counted loops, token
+//!   edges. Every node can reach its rule's end, so whatever is alive can be completed.
+//! * A **state** is a set of stacks, both hash-consed, so it is one number. A stack frame holds a
+//!   node and a register; a counted loop keeps its count there and is never written out. Edges
+//!   between states fill in as they are gone; going them again is one load.
+//! * A **mask** is cached for the part of the stacks that a walk over the vocabulary looked at,
+//!   with counts made abstract as far as no token can tell. So neither nesting depth nor length
+//!   multiplies masks. Equal masks are one for all grammars of a vocabulary.
+//! * A **cold walk** leaves out the tokens that a loop consumes whole: strings, identifiers and
+//!   other repeated sets take a mask made once for the vocabulary, and only the rest is walked.
+//! * A **[`Matcher`]** is a list of state numbers. Rolling back truncates it, forking copies it.
+//!
+//! Control and end tokens are not matched by bytes: only token edges reach them, and end tokens
+//! are allowed exactly where the grammar accepts. Every cost is bounded by [`Limits`] and [`Fuel`];
+//! what cannot be done exactly within them is an error, never a wider mask.
+
+mod automaton;
+mod builder;
+mod charloop;
+mod charsplit;
+mod compiled;
+mod error;
+pub mod explain;
+mod expr;
+mod finish;
+mod forced;
+mod gbnf;
+mod json_object;
+mod limits;
+mod lower;
+mod mask;
+mod mask_cache;
+mod masks;
+mod matcher;
+mod program;
+mod regex;
+mod segments;
+mod source;
+mod trie;
+mod vocabulary;
+mod walk;
+
+pub use compiled::{CompiledGrammar, GrammarSize};
+pub use error::{GrammarError, LimitError, MatchError};
+pub use expr::{CharSet, Expr, ExprId, ExprPool, Rule, RuleId, TokenSet};
+pub use forced::Tokenize;
+pub use limits::{Fuel, Limits};
+pub use mask::{Mask, MaskView};
+pub use matcher::Matcher;
+pub use source::GrammarSource;
+pub use vocabulary::{GrammarVocabulary, MASK_BYTES_MAX_DEFAULT};

@@ -1,0 +1,53 @@
+//! The kinds of grammar that a request can bring.
+
+use super::error::GrammarError;
+use super::expr::{ExprPool, RuleId};
+use super::limits::Fuel;
+use super::vocabulary::GrammarVocabulary;
+use super::{gbnf, json_object, regex};
+
+/// A grammar as it comes in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum GrammarSource {
+    /// A grammar in llama.cpp's GBNF, whose rule `root` is the answer.
+    Gbnf(String),
+    /// A regular expression that all of the answer matches.
+    Regex(String),
+    /// Any JSON object, with a little whitespace.
+    JsonObject,
+    /// Exactly one of these texts.
+    Choice(Vec<String>),
+}
+
+/// Reads a source into rules, and says which rule is the answer.
+pub(crate) fn parse(
+    source: &GrammarSource,
+    vocabulary: &GrammarVocabulary,
+    fuel: &mut Fuel<'_>,
+) -> Result<(ExprPool, RuleId), GrammarError> {
+    let length = match source {
+        GrammarSource::Gbnf(text) | GrammarSource::Regex(text) => text.len(),
+        GrammarSource::Choice(texts) => texts.iter().map(String::len).sum(),
+        GrammarSource::JsonObject => 0,
+    };
+    fuel.spend(u32::try_from(length).unwrap_or(u32::MAX))?;
+    match source {
+        GrammarSource::Gbnf(text) => {
+            gbnf::parse(text, &|name| vocabulary.token_by_name(name.as_bytes()), vocabulary.len())
+        }
+        GrammarSource::Regex(pattern) => regex::parse(pattern),
+        GrammarSource::JsonObject => Ok(json_object::rules()),
+        GrammarSource::Choice(texts) => choice(texts),
+    }
+}
+
+fn choice(texts: &[String]) -> Result<(ExprPool, RuleId), GrammarError> {
+    if texts.is_empty() {
+        return Err(GrammarError::NoChoices);
+    }
+    let mut pool = ExprPool::new();
+    let body = pool.literals(texts);
+    let root = pool.declare("root");
+    pool.define(root, body);
+    Ok((pool, root))
+}
