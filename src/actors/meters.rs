@@ -19,6 +19,8 @@ pub(super) struct Meters {
     pub(super) step_prefill: Histogram,
     pub(super) step_decode: Histogram,
     pub(super) batch_size: Histogram,
+    pub(super) grammar_mask: Histogram,
+    pub(super) forced: Counter,
 }
 
 impl Meters {
@@ -37,6 +39,8 @@ impl Meters {
             step_prefill: histogram!(names::DEVICE_STEP_SECONDS, "phase" => "prefill"),
             step_decode: histogram!(names::DEVICE_STEP_SECONDS, "phase" => "decode"),
             batch_size: histogram!(names::DEVICE_BATCH_SIZE),
+            grammar_mask: histogram!(names::GRAMMAR_MASK_SECONDS),
+            forced: counter!(names::GRAMMAR_FORCED_TOKENS_TOTAL),
         }
     }
 }

@@ -209,6 +209,7 @@ impl Inner {
         let scheduler = self.scheduler.clone();
         let registry = self.registry.clone();
         let live = live::SESSIONS.guard();
+        let live_grammar = generation.constraint.is_some().then(|| live::GRAMMARS.guard());
         let last = parts.out.clone().try_reserve_owned().ok();
         let submitted = Instant::now();
         // An arbiter that has ended drops the closure: the channel closes, and the client is told.
@@ -231,6 +232,7 @@ impl Inner {
                 _registration: registration,
                 _permit: parts.permit,
                 _live: live,
+                _live_grammar: live_grammar,
             });
         });
     }

@@ -12,7 +12,6 @@ use super::messages::{Finish, Happened, Told};
 use super::meters::Meters;
 use super::registry::Registration;
 use super::scheduler::SchedulerActor;
-use crate::TokenId;
 use crate::schedule::{Event, Notice, SessionId, Submission};
 use crate::session::{Delta, Fault, Frame, FrameBody, Outcome, Progress, Session, Summary, Then};
 use crate::telemetry::live::LiveGuard;
@@ -49,6 +48,7 @@ pub(super) struct SessionActor {
     pub(super) _registration: Registration,
     pub(super) _permit: Arc<dyn Send + Sync>,
     pub(super) _live: LiveGuard,
+    pub(super) _live_grammar: Option<LiveGuard>,
 }
 
 /// When things happened to a session.
@@ -112,13 +112,21 @@ impl SessionActor {
         }
         match progress.then {
             Then::Wait => {}
-            Then::Feed(token) => self.feed(token),
+            Then::Feed(tokens) => {
+                self.lease.tell(Event::Next { session: self.id, tokens });
+                self.prepare();
+            }
             Then::End(outcome) => self.finish(outcome, ctx),
         }
     }
 
-    fn feed(&mut self, token: TokenId) {
-        self.lease.tell(Event::Next { session: self.id, tokens: vec![token] });
+    /// Uses the time of the step.
+    fn prepare(&mut self) {
+        if self.session.is_constrained() {
+            let started = Instant::now();
+            self.session.prepare();
+            self.meters.grammar_mask.record(started.elapsed());
+        }
     }
 
     /// The client reads too slowly: nothing is lost, the others are not held up, and after a while
@@ -157,11 +165,14 @@ impl SessionActor {
             Notice::Started => self.clock.started = Some(Instant::now()),
             Notice::Rows { rows, prompt_done } => {
                 let before = self.session.usage().completion_tokens;
+                let forced = self.session.forced_tokens();
                 let progress = self.session.on_rows(&rows, prompt_done);
                 // The rows' memory goes back to the device before anything can wait.
                 drop(rows);
-                if self.session.usage().completion_tokens > before {
-                    self.count_token();
+                let tokens = self.session.usage().completion_tokens - before;
+                if tokens > 0 {
+                    self.count_tokens(tokens);
+                    self.meters.forced.increment(u64::from(self.session.forced_tokens() - forced));
                 }
                 self.proceed(progress, ctx);
             }
@@ -172,9 +183,9 @@ impl SessionActor {
         }
     }
 
-    fn count_token(&mut self) {
+    fn count_tokens(&mut self, tokens: u32) {
         let now = Instant::now();
-        self.meters.generation_tokens.increment(1);
+        self.meters.generation_tokens.increment(u64::from(tokens));
         if self.clock.first_token.is_none() {
             self.clock.first_token = Some(now);
             self.meters.time_to_first_token.record(now - self.clock.submitted);
@@ -282,6 +293,7 @@ impl Actor for SessionActor {
         let progress = self.session.start();
         if progress.then == Then::Wait {
             self.lease.tell(Event::Submit(self.submission()));
+            self.prepare();
         }
         self.proceed(progress, ctx);
     }

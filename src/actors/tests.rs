@@ -131,6 +131,7 @@ fn generation(prompt: &str, max_tokens: u32) -> Generation {
         seed: 0,
         logprobs: None,
         stop: StopRules::default(),
+        constraint: None,
         echo: false,
     }
 }

@@ -7,6 +7,7 @@ mod auth;
 mod check;
 mod device;
 mod error;
+mod grammar;
 mod limits;
 mod locate;
 mod model;
@@ -21,6 +22,7 @@ mod tests;
 pub use auth::{ApiKey, AuthConfig, ClientKey, KeyDigest, hash_key};
 pub use device::{DeviceConfig, DeviceKind, FaultKind, RepeatableMode, SimulatedConfig};
 pub use error::{ConfigError, Problem};
+pub use grammar::GrammarConfig;
 pub use limits::LimitsConfig;
 pub use model::ModelConfig;
 pub use overrides::Overrides;
@@ -47,6 +49,8 @@ pub struct Config {
     pub device: DeviceConfig,
     /// `[limits]`: how much of everything there may be.
     pub limits: LimitsConfig,
+    /// `[grammar]`: what constrained answers may cost.
+    pub grammar: GrammarConfig,
     /// `[auth]`: who may ask.
     pub auth: AuthConfig,
     /// `[sampling]`: what a request that does not say gets.
@@ -126,6 +130,7 @@ impl Config {
         self.model.check(problems);
         self.device.check(problems);
         self.limits.check(problems);
+        self.grammar.check(problems);
         self.auth.check(problems);
         self.sampling.check(problems);
         self.log.check(problems);

@@ -202,6 +202,7 @@ impl Parts {
             name: config.model.served_name(),
             aliases: config.model.aliases.clone(),
             created_unix_s: created.as_secs(),
+            grammars: settings::grammars(config, &self.vocabulary, self.codec.clone()),
             codec: self.codec,
             vocabulary: self.vocabulary,
             template: self.template,

@@ -1,14 +1,18 @@
 //! From the configuration to each room's own settings.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::actors::RuntimeSettings;
 use crate::config::{self, Config, ConfigError, FaultKind, LogFormat};
 use crate::device::simulated::{FaultPlan, InjectedFault, SimulatedSettings, TokenSource};
+use crate::grammar::{GrammarCache, GrammarVocabulary, Limits, Tokenize};
 use crate::http::auth::{ApiKey, Auth};
+use crate::http::model::{Grammars, TextCodec};
 use crate::http::{HttpSettings, RequestLimits};
 use crate::schedule;
 use crate::telemetry;
+use crate::vocab::Vocabulary;
 
 /// Prompt tokens in a step in which other sessions decode: a step with them takes a few times as
 /// long as one without, not a hundred times.
@@ -85,6 +89,30 @@ fn session_threads() -> usize {
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+pub(super) fn grammars(
+    config: &Config,
+    vocabulary: &Vocabulary,
+    codec: Arc<dyn TextCodec>,
+) -> Grammars {
+    let grammar = &config.grammar;
+    let mask_bytes = usize::try_from(grammar.mask_cache_bytes).unwrap_or(usize::MAX);
+    let cache_bytes = usize::try_from(grammar.cache_bytes).unwrap_or(usize::MAX);
+    let limits = Limits {
+        compile_steps_max: grammar.compile_steps_max,
+        walk_steps_max: grammar.mask_steps_max,
+        ..Limits::default()
+    };
+    let vocabulary = GrammarVocabulary::with_budget(vocabulary, mask_bytes);
+    let tokenize = move |text: &str| codec.encode(text, false).unwrap_or_default();
+    let forced_by: Option<Arc<dyn Tokenize + Send + Sync>> =
+        if grammar.forced_runs { Some(Arc::new(tokenize)) } else { None };
+    Grammars {
+        cache: Arc::new(GrammarCache::new(vocabulary, limits, cache_bytes)),
+        compile_deadline: Duration::from_millis(grammar.compile_deadline_ms),
+        forced_by,
+    }
 }
 
 #[cfg(feature = "ggml")]

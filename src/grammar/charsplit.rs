@@ -111,7 +111,12 @@ impl Spelling {
     fn with(self, chars: LoopChars, byte: u8) -> Option<Self> {
         if self.missing > 0 {
             let fits = self.low <= byte && byte <= self.high;
-            return fits.then_some(Self { missing: self.missing - 1, low: 0x80, high: 0xBF, ..self });
+            return fits.then_some(Self {
+                missing: self.missing - 1,
+                low: 0x80,
+                high: 0xBF,
+                ..self
+            });
         }
         if !chars.may_start(byte) {
             return None;

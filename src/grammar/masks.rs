@@ -69,8 +69,7 @@ impl MaskMaker<'_> {
         let mut bits = vec![0u32; self.vocabulary.mask_words()];
         let loop_tokens = self.loop_tokens(id, fuel)?;
         let trie = loop_tokens.as_ref().map_or(self.vocabulary.trie(), |tokens| &tokens.split.rest);
-        let (mut floor, mut finish_bytes) =
-            walk_into(self.automaton, trie, id, &mut bits, fuel)?;
+        let (mut floor, mut finish_bytes) = walk_into(self.automaton, trie, id, &mut bits, fuel)?;
         for &(token, twin) in self.vocabulary.twins() {
             if has_bit(&bits, token) {
                 set_bit(&mut bits, twin);
@@ -177,9 +176,8 @@ impl MaskMaker<'_> {
         };
         // Tokens with more characters than the loop has rounds left must all be dead: nothing
         // else may consume such a character, neither now nor after the loop.
-        let others_consume = items.iter().any(|&other| {
-            other != item && may_consume(program, builder, other, chars)
-        });
+        let others_consume =
+            items.iter().any(|&other| other != item && may_consume(program, builder, other, chars));
         if others_consume {
             return Ok(None);
         }

@@ -26,6 +26,7 @@
 
 mod automaton;
 mod builder;
+mod cache;
 mod charloop;
 mod charsplit;
 mod compiled;
@@ -50,6 +51,7 @@ mod trie;
 mod vocabulary;
 mod walk;
 
+pub use cache::GrammarCache;
 pub use compiled::{CompiledGrammar, GrammarSize};
 pub use error::{GrammarError, LimitError, MatchError};
 pub use expr::{CharSet, Expr, ExprId, ExprPool, Rule, RuleId, TokenSet};

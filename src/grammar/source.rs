@@ -19,18 +19,24 @@ pub enum GrammarSource {
     Choice(Vec<String>),
 }
 
+impl GrammarSource {
+    /// Bytes of text in it.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Gbnf(text) | Self::Regex(text) => text.len(),
+            Self::Choice(texts) => texts.iter().map(String::len).sum(),
+            Self::JsonObject => 0,
+        }
+    }
+}
+
 /// Reads a source into rules, and says which rule is the answer.
 pub(crate) fn parse(
     source: &GrammarSource,
     vocabulary: &GrammarVocabulary,
     fuel: &mut Fuel<'_>,
 ) -> Result<(ExprPool, RuleId), GrammarError> {
-    let length = match source {
-        GrammarSource::Gbnf(text) | GrammarSource::Regex(text) => text.len(),
-        GrammarSource::Choice(texts) => texts.iter().map(String::len).sum(),
-        GrammarSource::JsonObject => 0,
-    };
-    fuel.spend(u32::try_from(length).unwrap_or(u32::MAX))?;
+    fuel.spend(u32::try_from(source.bytes()).unwrap_or(u32::MAX))?;
     match source {
         GrammarSource::Gbnf(text) => {
             gbnf::parse(text, &|name| vocabulary.token_by_name(name.as_bytes()), vocabulary.len())

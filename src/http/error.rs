@@ -163,6 +163,10 @@ impl ApiError {
                 message: "the device did not finish a step in time".into(),
                 code: "device_hang",
             },
+            Outcome::Fault(Fault::Grammar(reason)) => Self::Failed {
+                message: format!("the grammar could not be followed: {reason}"),
+                code: "grammar_fault",
+            },
             Outcome::Fault(Fault::NonFinite) => Self::Failed {
                 message: "the device returned logits that are not finite".into(),
                 code: "non_finite",

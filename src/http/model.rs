@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use crate::TokenId;
+use crate::grammar::{GrammarCache, Tokenize};
 use crate::vocab::Vocabulary;
 
 /// Text to tokens and back.
@@ -43,6 +45,17 @@ pub struct TemplateFault {
     pub message: String,
 }
 
+/// What compiles the grammars of requests.
+#[derive(Clone)]
+pub struct Grammars {
+    /// The compiled ones.
+    pub cache: Arc<GrammarCache>,
+    /// How long compiling one may take.
+    pub compile_deadline: Duration,
+    /// Splits forced text into tokens; `None`: forced runs are off.
+    pub forced_by: Option<Arc<dyn Tokenize + Send + Sync>>,
+}
+
 /// The served model.
 #[derive(Clone)]
 pub struct Model {
@@ -58,6 +71,8 @@ pub struct Model {
     pub vocabulary: Arc<Vocabulary>,
     /// Its chat template; `None`: chat requests are refused.
     pub template: Option<Arc<dyn PromptTemplate>>,
+    /// Its grammars.
+    pub grammars: Grammars,
     /// Tokens that a prompt and its answer may have together.
     pub context_tokens: u32,
     /// Tokens of context that it was trained with; 0: unknown.

@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use super::engine::{Engine, EngineStatus, Health, Job};
 use super::model::{Model, PromptTemplate, TemplateFault, TextCodec};
 use super::{HttpSettings, HttpState, configure};
+use crate::grammar::{GrammarCache, GrammarVocabulary, Limits};
 use crate::TokenId;
 use crate::session::{
     Delta, Frame, FrameBody, Generation, Outcome, StopCause, Summary, TokenEntry, Usage,
@@ -107,6 +108,15 @@ pub fn model() -> Model {
         codec: Arc::new(ByteCodec { add_bos: true }),
         vocabulary: Arc::new(vocabulary(true)),
         template: Some(Arc::new(LineTemplate)),
+        grammars: super::model::Grammars {
+            cache: Arc::new(GrammarCache::new(
+                GrammarVocabulary::new(&vocabulary(true)),
+                Limits::default(),
+                1 << 20,
+            )),
+            compile_deadline: Duration::from_secs(60),
+            forced_by: None,
+        },
         context_tokens: CONTEXT,
         trained_context_tokens: 400,
         device: "simulated".into(),

@@ -90,8 +90,19 @@ impl Sampler {
         chosen.and_then(|index| view.token(index)).ok_or(SampleError::NonFinite)
     }
 
+    /// Passes over the draws of one token, for one that needs no sampling: what is drawn later is
+    /// then the same as if it had been sampled.
+    pub fn skip(&mut self) {
+        if self.params.temperature > 0.0 {
+            if xtc::is_on(&self.params) {
+                self.rng.f64();
+            }
+            self.rng.f64();
+        }
+    }
+
     /// Adds a token to the history: the one just sampled, or one that was forced without sampling.
-    /// Forced tokens take no draw.
+    /// Takes no draw; see [`Sampler::skip`].
     pub fn accept(&mut self, token: TokenId) {
         self.penalties.push(token);
         if let Some(dry) = &mut self.dry {

@@ -28,13 +28,17 @@ pub(super) struct Budget {
     pub(super) pieces: usize,
 }
 
-/// Chooses who takes part, with how many tokens: those that decode first, in order, then prompts
-/// in order until the budget is full. Never exceeds the budget; never empty for a budget and a
+/// Chooses who takes part, with how many tokens: those that decode first, in order (single tokens
+/// before forced runs), then prompts in order until the budget is full. Never exceeds the budget; never empty for a budget and a
 /// candidate of at least one.
 pub(super) fn plan(candidates: &[Candidate], budget: Budget) -> Vec<(SessionId, u32)> {
     let mut chosen = Vec::with_capacity(candidates.len().min(budget.pieces));
     let mut left = budget.tokens;
-    for candidate in candidates.iter().filter(|candidate| candidate.decoding) {
+    let (runs, singles): (Vec<&Candidate>, Vec<&Candidate>) = candidates
+        .iter()
+        .filter(|candidate| candidate.decoding)
+        .partition(|candidate| candidate.pending > 1);
+    for candidate in singles.into_iter().chain(runs) {
         take(candidate, &mut left, budget.pieces, &mut chosen);
     }
     if !chosen.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::Constraint;
 use crate::TokenId;
 use crate::sampling::{DryBreakers, SamplingParams};
 
@@ -27,6 +28,8 @@ pub struct Generation {
     pub logprobs: Option<LogprobsRequest>,
     /// What ends the answer.
     pub stop: StopRules,
+    /// What the answer cannot leave.
+    pub constraint: Option<Constraint>,
     /// The answer starts with the prompt's own text (and, with `logprobs`, its log-probabilities).
     pub echo: bool,
 }

@@ -1,5 +1,6 @@
 //! One generation, pure: from rows of logits to text, and every way it can end.
 
+mod constraint;
 mod frame;
 mod generation;
 mod outcome;
@@ -8,6 +9,7 @@ mod stops;
 #[cfg(test)]
 mod tests;
 
+pub use constraint::Constraint;
 pub use frame::{Delta, Frame, FrameBody, Summary, TokenEntry, Usage};
 pub use generation::{Generation, LogprobsRequest, StopRules};
 pub use outcome::{Fault, FinishReason, Outcome, StopCause};

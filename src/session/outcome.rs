@@ -49,6 +49,9 @@ pub enum Fault {
     DeviceHang,
     /// The session's row held a NaN or an infinity.
     NonFinite,
+    /// The grammar cost more than its limits allow, or rejected a token that its own mask allowed:
+    /// a bug of Pleach.
+    Grammar(String),
     /// A panic in the session's own code.
     Panic,
 }
@@ -86,6 +89,7 @@ impl Outcome {
             Self::GrammarDeadEnd => "grammar_dead_end",
             Self::Fault(Fault::Device(_) | Fault::DeviceHang) => "device_fault",
             Self::Fault(Fault::NonFinite) => "non_finite",
+            Self::Fault(Fault::Grammar(_)) => "grammar_fault",
             Self::Fault(Fault::Panic) => "panic",
             Self::TornDown => "torn_down",
         }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::constraint::Guide;
 use super::stops::{Scan, StopMatcher};
 use super::{Delta, Fault, Generation, Outcome, StopCause, TokenEntry, Usage};
 use crate::TokenId;
@@ -15,6 +16,7 @@ pub struct Session {
     generation: Generation,
     vocabulary: Arc<Vocabulary>,
     sampler: Sampler,
+    guide: Option<Guide>,
     /// Never to be sampled: ids without a token, and end tokens where they are to be ignored.
     banned: Vec<TokenId>,
     /// The same and every token that would end the answer before `min_tokens`.
@@ -23,6 +25,7 @@ pub struct Session {
     stops: StopMatcher,
     report: Report,
     generated: u32,
+    forced: u32,
     /// Prompt rows taken, where the prompt's log-probabilities are reported.
     prompt_rows: usize,
 }
@@ -41,8 +44,9 @@ pub struct Progress {
 pub enum Then {
     /// More rows of the prompt will come.
     Wait,
-    /// The device goes on with this token.
-    Feed(TokenId),
+    /// The device goes on with these tokens: the one drawn, and those that the grammar forces after
+    /// it.
+    Feed(Vec<TokenId>),
     /// The generation is over.
     End(Outcome),
 }
@@ -67,18 +71,43 @@ impl Session {
         let stops =
             StopMatcher::new(generation.stop.strings.clone(), generation.stop.include_in_output);
         let report = Report::new(generation.logprobs.is_some());
+        // A forced token has no row, so no log-probability could be reported.
+        let may_force = generation.logprobs.is_none();
+        let guide = generation.constraint.as_ref().map(|held_to| Guide::new(held_to, may_force));
         Self {
             generation,
             vocabulary,
             sampler,
+            guide,
             banned,
             banned_at_first,
             assembler: TextAssembler::default(),
             stops,
             report,
             generated: 0,
+            forced: 0,
             prompt_rows: 0,
         }
+    }
+
+    /// Does the work that the next row need not wait for: the mask of the next token. To be called
+    /// while the device is busy; what is not done here is done when the row is there.
+    pub fn prepare(&mut self) {
+        let tokens_left = self.tokens_left();
+        if let Some(guide) = &mut self.guide {
+            // A failure comes again, and ends the session, when the mask is needed.
+            let _ = guide.prepare(tokens_left);
+        }
+    }
+
+    /// Whether the answer is held to a grammar.
+    pub fn is_constrained(&self) -> bool {
+        self.guide.is_some()
+    }
+
+    /// Tokens that were not drawn because the grammar left no choice.
+    pub fn forced_tokens(&self) -> u32 {
+        self.forced
     }
 
     /// Whether every position of the prompt wants a row (`echo` with log-probabilities).
@@ -160,34 +189,103 @@ impl Session {
         Progress { delta: self.report.take(), then: Then::End(outcome) }
     }
 
-    fn draw(&mut self, row: &[f32]) -> Result<TokenId, Outcome> {
-        let early = self.generated < self.generation.min_tokens;
-        let banned = if early { &self.banned_at_first } else { &self.banned };
-        self.sampler.sample(SampleInput { row, mask: None, banned }).map_err(outcome_of)
+    fn tokens_left(&self) -> u32 {
+        self.generation.max_tokens.saturating_sub(self.generated)
     }
 
-    /// Takes a drawn token into the answer.
+    fn draw(&mut self, row: &[f32]) -> Result<TokenId, Outcome> {
+        let tokens_left = self.tokens_left();
+        let mut mask = None;
+        if let Some(guide) = &mut self.guide {
+            guide.prepare(tokens_left)?;
+            mask = Some(guide.mask());
+        }
+        if self.generated < self.generation.min_tokens {
+            let banned = &self.banned_at_first;
+            match self.sampler.sample(SampleInput { row, mask, banned }) {
+                // A grammar that can only end beats `min_tokens`.
+                Err(SampleError::EmptyMask) if mask.is_some() => {}
+                drawn => return drawn.map_err(outcome_of),
+            }
+        }
+        let banned = &self.banned;
+        self.sampler.sample(SampleInput { row, mask, banned }).map_err(outcome_of)
+    }
+
+    /// Takes a drawn token into the answer, and those that the grammar forces after it.
     fn take(&mut self, token: TokenId, row: &[f32]) -> Progress {
+        match self.take_all(token, row) {
+            Ok(tokens) => Progress { delta: self.report.take(), then: Then::Feed(tokens) },
+            Err(outcome) => self.end(outcome),
+        }
+    }
+
+    fn take_all(&mut self, token: TokenId, row: &[f32]) -> Result<Vec<TokenId>, Outcome> {
+        if let Some(guide) = &mut self.guide {
+            guide.accept(token)?;
+        }
+        self.add(token, Some(row))?;
+        let mut tokens = vec![token];
+        for token in self.forced_run()? {
+            if let Some(guide) = &mut self.guide {
+                guide.accept_forced(token)?;
+            }
+            self.sampler.skip();
+            self.forced += 1;
+            self.add(token, None)?;
+            tokens.push(token);
+        }
+        self.end_if_exhausted()?;
+        Ok(tokens)
+    }
+
+    fn forced_run(&mut self) -> Result<Vec<TokenId>, Outcome> {
+        let tokens_left = self.tokens_left();
+        match &mut self.guide {
+            Some(guide) => guide.forced(tokens_left),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Adds a token to the answer; an error is the end of it.
+    fn add(&mut self, token: TokenId, row: Option<&[f32]>) -> Result<(), Outcome> {
         self.sampler.accept(token);
         self.generated += 1;
-        let ends = self.vocabulary.is_end(token) && !self.generation.stop.ignore_eos;
-        if ends || self.generation.stop.token_ids.contains(&token) {
-            return self.end(Outcome::Stop(StopCause::EndToken(token)));
+        if self.ends_answer(token) {
+            return Err(Outcome::Stop(StopCause::EndToken(token)));
         }
-        if let Some(request) = self.generation.logprobs {
-            match logprobs(row, token, usize::from(request.top)) {
-                Ok(found) => self.report.add_token(token, Some(found.logprob), found.top),
-                Err(error) => return self.end(outcome_of(error)),
-            }
+        if let (Some(request), Some(row)) = (self.generation.logprobs, row) {
+            let found = logprobs(row, token, usize::from(request.top)).map_err(outcome_of)?;
+            self.report.add_token(token, Some(found.logprob), found.top);
         }
         let text = self.assembler.push(self.vocabulary.text_bytes(token));
         if let Some(stop) = self.scan(&text) {
-            return self.end(Outcome::Stop(StopCause::StopString(stop)));
+            return Err(Outcome::Stop(StopCause::StopString(stop)));
         }
         if self.generated >= self.generation.max_tokens {
-            return self.end(Outcome::Length);
+            self.end_if_exhausted()?;
+            return Err(Outcome::Length);
         }
-        Progress { delta: self.report.take(), then: Then::Feed(token) }
+        Ok(())
+    }
+
+    /// An end token ends the answer, unless the grammar took it as text of its own.
+    fn ends_answer(&self, token: TokenId) -> bool {
+        if self.generation.stop.token_ids.contains(&token) {
+            return true;
+        }
+        let owned = self.guide.as_ref().is_some_and(|guide| !guide.has_ended());
+        self.vocabulary.is_end(token) && !owned && !self.generation.stop.ignore_eos
+    }
+
+    /// A complete answer to which the grammar allows nothing more is over.
+    fn end_if_exhausted(&mut self) -> Result<(), Outcome> {
+        let vocabulary = &self.vocabulary;
+        let Some(guide) = &mut self.guide else { return Ok(()) };
+        if guide.is_exhausted(|token| vocabulary.is_end(token))? {
+            return Err(Outcome::Stop(StopCause::Grammar));
+        }
+        Ok(())
     }
 
     /// Puts text through the stop strings; the stop that matched, if one did.

@@ -19,6 +19,7 @@ fn generation(prompt: &str) -> Generation {
         seed: 0,
         logprobs: None,
         stop: StopRules::default(),
+        constraint: None,
         echo: false,
     }
 }
@@ -116,7 +117,7 @@ fn nothing_ends_an_answer_before_min_tokens() {
         assert_eq!(
             session.on_rows(&[wants_to_end.clone()], true).then,
             if session.usage().completion_tokens < 2 {
-                Then::Feed(u32::from(b'a'))
+                Then::Feed(vec![u32::from(b'a')])
             } else {
                 Then::End(Outcome::Stop(StopCause::StopString("a".to_owned())))
             }
@@ -131,7 +132,7 @@ fn ignored_end_tokens_are_never_sampled() {
     let mut session = session(request);
     let mut wants_to_end = row(END);
     wants_to_end[usize::from(b'z')] = 7.0;
-    assert_eq!(session.on_rows(&[wants_to_end], true).then, Then::Feed(u32::from(b'z')));
+    assert_eq!(session.on_rows(&[wants_to_end], true).then, Then::Feed(vec![u32::from(b'z')]));
 }
 
 #[test]
@@ -139,7 +140,7 @@ fn padding_of_the_output_layer_is_never_sampled() {
     let mut session = Session::new(generation("p"), byte_vocabulary(), TOKENS + 10);
     let mut padded = row(u32::from(b'z'));
     padded.extend([90.0; 10]);
-    assert_eq!(session.on_rows(&[padded], true).then, Then::Feed(u32::from(b'z')));
+    assert_eq!(session.on_rows(&[padded], true).then, Then::Feed(vec![u32::from(b'z')]));
 }
 
 #[test]
@@ -201,7 +202,7 @@ fn two_sessions_share_nothing() {
     request.seed = 7;
     let flat = vec![0.0; TOKENS];
     let draw = |session: &mut Session| match session.on_rows(&[&flat], true).then {
-        Then::Feed(token) => token,
+        Then::Feed(tokens) => tokens[0],
         Then::Wait | Then::End(_) => TokenId::MAX,
     };
     let mut alone = Session::new(request.clone(), Arc::clone(&vocabulary), TOKENS);

@@ -53,6 +53,11 @@ names! {
     histogram DEVICE_BATCH_SIZE = "device_batch_size", Count, "Sequences in a step.";
     counter DEVICE_FAULTS_TOTAL = "device_faults_total", Count, "Faults of the device, by kind.";
     gauge DEVICE_LAST_STEP_AGE_SECONDS = "device_last_step_age_seconds", Seconds, "Time since the last step ended, 0 while idle.";
+    histogram GRAMMAR_COMPILE_SECONDS = "grammar_compile_seconds", Seconds, "Compiling a grammar that was not cached.";
+    histogram GRAMMAR_MASK_SECONDS = "grammar_mask_seconds", Seconds, "Computing the mask of a session's next token.";
+    counter GRAMMAR_CACHE_HITS_TOTAL = "grammar_cache_hits_total", Count, "Requests whose grammar was compiled already.";
+    counter GRAMMAR_COMPILE_REJECTIONS_TOTAL = "grammar_compile_rejections_total", Count, "Grammars refused, by reason.";
+    counter GRAMMAR_FORCED_TOKENS_TOTAL = "grammar_forced_tokens_total", Count, "Tokens that were not drawn because the grammar left no choice.";
     counter SSE_STALLS_TOTAL = "sse_stalls_total", Count, "Times a session waited for a client that did not read.";
     counter PANICS_TOTAL = "panics_total", Count, "Caught panics, by place.";
     counter HTTP_REQUESTS_TOTAL = "http_requests_total", Count, "HTTP requests by method, route and status.";
@@ -72,6 +77,9 @@ const WHOLE_REQUEST: &[f64] = &[
     0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0,
     480.0, 960.0, 1920.0, 7680.0,
 ];
+const MASK: &[f64] = &[
+    0.000_001, 0.000_003, 0.000_01, 0.000_03, 0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1, 1.0,
+];
 const BATCH: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 4096.0];
 
 /// Installs the recorder for the whole process and names every metric.
@@ -79,7 +87,7 @@ const BATCH: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.
 /// # Errors
 /// When a recorder is installed already.
 pub fn install() -> Result<PrometheusHandle, BuildError> {
-    let buckets: [(&str, &[f64]); 9] = [
+    let buckets: [(&str, &[f64]); 11] = [
         (TIME_TO_FIRST_TOKEN_SECONDS, LATENCY),
         (INTER_TOKEN_LATENCY_SECONDS, INTER_TOKEN),
         (E2E_REQUEST_LATENCY_SECONDS, WHOLE_REQUEST),
@@ -88,6 +96,8 @@ pub fn install() -> Result<PrometheusHandle, BuildError> {
         (REQUEST_DECODE_TIME_SECONDS, WHOLE_REQUEST),
         (DEVICE_STEP_SECONDS, LATENCY),
         (DEVICE_BATCH_SIZE, BATCH),
+        (GRAMMAR_COMPILE_SECONDS, LATENCY),
+        (GRAMMAR_MASK_SECONDS, MASK),
         (HTTP_REQUEST_DURATION_SECONDS, LATENCY),
     ];
     let mut builder = PrometheusBuilder::new();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::constraint::Compiled;
 use super::types::{CommonFields, Conversation, Prompt};
 use crate::TokenId;
 use crate::http::error::ApiError;
@@ -96,11 +97,15 @@ pub fn generations(
     common: &CommonFields,
     prompts: &[PromptTokens],
     rules: AnswerRules,
+    compiled: Option<&Compiled>,
 ) -> Result<Vec<Generation>, ApiError> {
     let first_seed = common.seed.unwrap_or_else(|| fastrand::u64(..));
     let mut generations = Vec::with_capacity(prompts.len() * common.n as usize);
     for prompt in prompts {
         let max_tokens = answer_tokens(model, common, prompt.len(), rules)?;
+        if let Some(compiled) = compiled {
+            compiled.check_budget(max_tokens)?;
+        }
         for _ in 0..common.n {
             let choice = generations.len() as u32;
             generations.push(Generation {
@@ -113,6 +118,7 @@ pub fn generations(
                 seed: first_seed.wrapping_add(u64::from(choice)),
                 logprobs: common.logprobs,
                 stop: common.stop.clone(),
+                constraint: compiled.map(|compiled| compiled.constraint.clone()),
                 echo: rules.echo,
             });
         }

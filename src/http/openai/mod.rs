@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod chunk;
+pub mod constraint;
 pub mod convert;
 pub mod fields;
 pub mod json;

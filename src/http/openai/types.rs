@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::constraint::ConstraintRequest;
 use crate::TokenId;
 use crate::sampling::{DryBreakers, SamplingParams};
 use crate::session::{LogprobsRequest, StopRules};
@@ -23,6 +24,8 @@ pub struct CommonFields {
     pub min_tokens: u32,
     /// What ends the answer.
     pub stop: StopRules,
+    /// What the answer cannot leave.
+    pub constraint: Option<ConstraintRequest>,
     /// Log-probabilities, where asked for.
     pub logprobs: Option<LogprobsRequest>,
     /// How to stream; `None`: a whole answer.

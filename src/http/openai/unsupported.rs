@@ -6,7 +6,7 @@ use super::fields::Fields;
 use crate::http::error::ApiError;
 
 /// Fields that will be honoured one day.
-const LATER: [&str; 38] = [
+const LATER: [&str; 33] = [
     "allowed_token_ids",
     "audio",
     "bad_words",
@@ -14,15 +14,11 @@ const LATER: [&str; 38] = [
     "ebnf",
     "functions",
     "function_call",
-    "grammar",
     "grammar_lazy",
     "grammar_triggers",
-    "guided_choice",
     "guided_decoding_backend",
-    "guided_grammar",
     "guided_json",
     "guided_json_object",
-    "guided_regex",
     "guided_whitespace_pattern",
     "include_reasoning",
     "json_schema",
@@ -37,7 +33,6 @@ const LATER: [&str; 38] = [
     "separate_reasoning",
     "stream_reasoning",
     "structural_tag",
-    "structured_outputs",
     "thinking_budget_tokens",
     "thinking_token_budget",
     "tools",
@@ -102,7 +97,6 @@ pub fn check(fields: &mut Fields) -> Result<(), ApiError> {
         fields.take(name);
     }
     tool_choice(fields)?;
-    response_format(fields)?;
     modalities(fields)?;
     only_text(fields, "reasoning_format", "none")?;
     if fields.boolean("skip_special_tokens")? == Some(false) {
@@ -133,19 +127,6 @@ fn tool_choice(fields: &mut Fields) -> Result<(), ApiError> {
         None => Ok(()),
         Some(Value::String(choice)) if choice == "none" || choice == "auto" => Ok(()),
         Some(_) => Err(not_yet("tool_choice", " other than \"none\" and \"auto\"")),
-    }
-}
-
-fn response_format(fields: &mut Fields) -> Result<(), ApiError> {
-    let Some(value) = fields.take("response_format") else { return Ok(()) };
-    let mut format = Fields::nested(value, "response_format")?;
-    match format.string("type")?.as_deref() {
-        Some("text") => Ok(()),
-        Some(other) => Err(not_yet("response_format", &format!(" of type `{other}`"))),
-        None => Err(ApiError::invalid(
-            "response_format.type",
-            "missing required field `response_format.type`",
-        )),
     }
 }
 

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value};
 
+use super::constraint;
 use super::fields::{self, Fields, wrong_type};
 use super::sampling;
 use super::types::{
@@ -109,6 +110,7 @@ impl Checks<'_> {
             return Err(ApiError::invalid("min_tokens", message));
         }
         let stop = self.stop(f)?;
+        let constraint = constraint::take(f)?;
         let stream = stream(f)?;
         let unknown = std::mem::replace(f, Fields::root(Map::new())).left();
         Ok(CommonFields {
@@ -119,6 +121,7 @@ impl Checks<'_> {
             max_tokens,
             min_tokens,
             stop,
+            constraint,
             logprobs,
             stream,
             unknown,

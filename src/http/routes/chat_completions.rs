@@ -25,7 +25,7 @@ pub async fn chat_completions(
 
     let body = intake.body.clone();
     let checked = (Arc::clone(&intake.model), limits.clone());
-    let chat = offload::run(body_bytes, limits.offload_bytes, move |_| {
+    let mut chat = offload::run(body_bytes, limits.offload_bytes, move |_| {
         let (model, limits) = &checked;
         Checks { model, limits }.chat(json::parse_object(&body, limits.json_values_max)?)
     })
@@ -43,7 +43,9 @@ pub async fn chat_completions(
         max_tokens_default: limits.answer_tokens_default(limits.chat_max_tokens_default),
         echo: false,
     };
-    let generations = convert::generations(&intake.model, &chat.common, &[prompt], rules)?;
+    let compiled = intake.compile(chat.common.constraint.take()).await?;
+    let generations =
+        convert::generations(&intake.model, &chat.common, &[prompt], rules, compiled.as_ref())?;
     let plan = Plan {
         generations,
         prompts: 1,

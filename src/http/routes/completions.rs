@@ -30,7 +30,7 @@ pub async fn completions(
         Checks { model, limits }.completion(json::parse_object(&body, limits.json_values_max)?)
     })
     .await?;
-    let (common, echo) = (completion.common, completion.echo);
+    let (mut common, echo) = (completion.common, completion.echo);
     intake.admit_choices(completion.prompts.len(), &common)?;
 
     let model = Arc::clone(&intake.model);
@@ -44,8 +44,11 @@ pub async fn completions(
         max_tokens_default: limits.answer_tokens_default(limits.completion_max_tokens_default),
         echo,
     };
+    let compiled = intake.compile(common.constraint.take()).await?;
+    let generations =
+        convert::generations(&intake.model, &common, &prompts, rules, compiled.as_ref())?;
     let plan = Plan {
-        generations: convert::generations(&intake.model, &common, &prompts, rules)?,
+        generations,
         prompts: prompts.len(),
         choices_per_prompt: common.n,
         shape: Shape::Completion,

@@ -15,8 +15,10 @@ use crate::http::body;
 use crate::http::engine::Job;
 use crate::http::error::{ApiError, clip};
 use crate::http::model::Model;
+use crate::http::offload;
 use crate::http::openai::answer::Answer;
 use crate::http::openai::chunk::ChunkWriter;
+use crate::http::openai::constraint::{Compiled, ConstraintRequest};
 use crate::http::openai::types::{AnswerHead, CommonFields, Shape, StreamOptions};
 use crate::http::openai::usage::Tally;
 use crate::http::request_id::{self, RequestId};
@@ -78,6 +80,22 @@ impl Intake {
             tracing::info!(request_id = &*self.request_id, fields, "unknown fields are ignored");
         }
         Ok(())
+    }
+
+    /// Compiles what the answer is held to: at once where it is known, else on the blocking pool.
+    pub async fn compile(
+        &self,
+        request: Option<ConstraintRequest>,
+    ) -> Result<Option<Compiled>, ApiError> {
+        let Some(request) = request else { return Ok(None) };
+        if let Some(known) = request.cached(&self.model.grammars) {
+            return known.map(Some);
+        }
+        let model = Arc::clone(&self.model);
+        let always = 0;
+        let compiled =
+            offload::run(1, always, move |cancel| request.compile(&model.grammars, cancel));
+        compiled.await.map(Some)
     }
 
     /// Submits the generations and answers with what comes back.

@@ -1,0 +1,241 @@
+//! The fields that hold an answer to a grammar, in all their spellings.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::fields::{Fields, wrong_type};
+use super::unsupported::not_yet;
+use crate::grammar::{CompiledGrammar, GrammarError, GrammarSource};
+use crate::http::error::ApiError;
+use crate::http::model::Grammars;
+use crate::http::offload::Cancel;
+use crate::session::Constraint;
+use crate::telemetry::metrics::{
+    GRAMMAR_CACHE_HITS_TOTAL, GRAMMAR_COMPILE_REJECTIONS_TOTAL, GRAMMAR_COMPILE_SECONDS,
+};
+
+/// A constraint that a request asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConstraintRequest {
+    /// The grammar.
+    pub source: GrammarSource,
+    /// The field that brought it.
+    pub param: String,
+    /// The answer may be cut by its token budget.
+    pub allow_truncation: bool,
+}
+
+/// A constraint, compiled, with the tokens that its shortest answer takes; `None`: not known.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// What the sessions are held to.
+    pub constraint: Constraint,
+    /// Tokens of the shortest answer that is known of.
+    pub shortest_tokens: Option<u32>,
+}
+
+/// Takes every field that constrains the answer. At most one of them may be set.
+pub fn take(f: &mut Fields) -> Result<Option<ConstraintRequest>, ApiError> {
+    let mut found: Vec<(String, GrammarSource)> = Vec::new();
+    for (name, as_source) in [
+        ("grammar", GrammarSource::Gbnf as fn(String) -> GrammarSource),
+        ("guided_grammar", GrammarSource::Gbnf),
+        ("guided_regex", GrammarSource::Regex),
+    ] {
+        if let Some(text) = text_of(f, name)? {
+            found.push((f.param(name), as_source(text)));
+        }
+    }
+    if let Some(choices) = f.list("guided_choice")?.filter(|choices| !choices.is_empty()) {
+        found.push((f.param("guided_choice"), choice(choices, "guided_choice")?));
+    }
+    found.extend(structured_outputs(f)?);
+    found.extend(response_format(f)?);
+    let allow_truncation = f.boolean("allow_truncation")?;
+    match <[_; 1]>::try_from(found) {
+        Ok([(param, source)]) => {
+            let allow_truncation = allow_truncation.unwrap_or(false);
+            Ok(Some(ConstraintRequest { source, param, allow_truncation }))
+        }
+        Err(found) => match found.get(1) {
+            Some((second, _)) => {
+                let first = found.first().map_or("", |(param, _)| param);
+                let message = format!("`{second}` and `{first}` cannot both constrain the answer");
+                Err(ApiError::invalid(second, message))
+            }
+            None if allow_truncation.is_some() => {
+                let message = "`allow_truncation` needs a field that constrains the answer";
+                Err(ApiError::invalid("allow_truncation", message))
+            }
+            None => Ok(None),
+        },
+    }
+}
+
+/// A text; empty means that the field is not used. llama.cpp's grammar is the only dialect.
+fn text_of(f: &mut Fields, name: &str) -> Result<Option<String>, ApiError> {
+    let param = f.param(name);
+    match f.take(name) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text).filter(|text| !text.is_empty())),
+        Some(Value::Object(_)) if name == "grammar" => {
+            let message = "`grammar` must be a string in llama.cpp's GBNF; for a regular \
+                           expression use `guided_regex`";
+            Err(ApiError::invalid(param, message))
+        }
+        Some(other) => Err(wrong_type(&param, "a string", &other)),
+    }
+}
+
+fn choice(choices: Vec<Value>, param: &str) -> Result<GrammarSource, ApiError> {
+    let text = |(index, choice): (usize, Value)| match choice {
+        Value::String(text) => Ok(text),
+        other => Err(wrong_type(&format!("{param}[{index}]"), "a string", &other)),
+    };
+    Ok(GrammarSource::Choice(choices.into_iter().enumerate().map(text).collect::<Result<_, _>>()?))
+}
+
+/// vLLM's object with exactly one kind of constraint in it.
+fn structured_outputs(f: &mut Fields) -> Result<Vec<(String, GrammarSource)>, ApiError> {
+    let Some(value) = f.take("structured_outputs") else { return Ok(Vec::new()) };
+    let mut inner = Fields::nested(value, "structured_outputs")?;
+    let mut found = Vec::new();
+    if let Some(text) = text_of(&mut inner, "regex")? {
+        found.push((inner.param("regex"), GrammarSource::Regex(text)));
+    }
+    if let Some(text) = text_of(&mut inner, "grammar")? {
+        found.push((inner.param("grammar"), GrammarSource::Gbnf(text)));
+    }
+    if let Some(choices) = inner.list("choice")? {
+        let param = inner.param("choice");
+        found.push((param.clone(), choice(choices, &param)?));
+    }
+    if inner.boolean("json_object")? == Some(true) {
+        found.push((inner.param("json_object"), GrammarSource::JsonObject));
+    }
+    for later in ["json", "structural_tag", "whitespace_pattern", "disable_any_whitespace"] {
+        if let Some(value) = inner.take(later)
+            && value != Value::Bool(false)
+        {
+            return Err(not_yet(&inner.param(later), ""));
+        }
+    }
+    if let Some(unknown) = inner.left().into_iter().next() {
+        let param = format!("structured_outputs.{unknown}");
+        return Err(ApiError::invalid(&*param, format!("unknown field `{param}`")));
+    }
+    if found.is_empty() {
+        let message = "`structured_outputs` must have one of regex, choice, grammar, json_object";
+        return Err(ApiError::invalid("structured_outputs", message));
+    }
+    Ok(found)
+}
+
+fn response_format(f: &mut Fields) -> Result<Option<(String, GrammarSource)>, ApiError> {
+    let Some(value) = f.take("response_format") else { return Ok(None) };
+    let mut format = Fields::nested(value, "response_format")?;
+    match format.string("type")?.as_deref() {
+        Some("text") => Ok(None),
+        Some("json_object") => match format.take("schema") {
+            None => Ok(Some(("response_format".to_owned(), GrammarSource::JsonObject))),
+            Some(_) => Err(not_yet("response_format.schema", "")),
+        },
+        Some(other) => Err(not_yet("response_format", &format!(" of type `{other}`"))),
+        None => {
+            let message = "missing required field `response_format.type`";
+            Err(ApiError::invalid("response_format.type", message))
+        }
+    }
+}
+
+impl ConstraintRequest {
+    /// The constraint, if its grammar is compiled already.
+    pub fn cached(&self, grammars: &Grammars) -> Option<Result<Compiled, ApiError>> {
+        let known = grammars.cache.get(&self.source)?;
+        metrics::counter!(GRAMMAR_CACHE_HITS_TOTAL).increment(1);
+        Some(known.map_err(|error| self.refused(&error)).and_then(|it| self.compiled(grammars, it)))
+    }
+
+    /// Compiles the grammar; long work, to be done off the HTTP worker. Ends early when the client
+    /// has left or the deadline for grammars passes.
+    pub fn compile(&self, grammars: &Grammars, cancel: &Cancel) -> Result<Compiled, ApiError> {
+        let started = Instant::now();
+        let deadline: Duration = grammars.compile_deadline;
+        let stopped = || cancel.check().is_err() || started.elapsed() > deadline;
+        let result = grammars.cache.compile(&self.source, &stopped);
+        metrics::histogram!(GRAMMAR_COMPILE_SECONDS).record(started.elapsed());
+        let compiled = result.map_err(|error| self.refused(&error))?;
+        self.compiled(grammars, compiled)
+    }
+
+    fn compiled(
+        &self,
+        grammars: &Grammars,
+        grammar: Arc<CompiledGrammar>,
+    ) -> Result<Compiled, ApiError> {
+        let shortest_tokens = grammar
+            .matcher()
+            .min_tokens_to_finish()
+            .map_err(|error| self.too_complex(&error.to_string()))?;
+        let constraint = Constraint {
+            grammar,
+            forced_by: grammars.forced_by.clone(),
+            whole: !self.allow_truncation,
+        };
+        Ok(Compiled { constraint, shortest_tokens })
+    }
+
+    fn refused(&self, error: &GrammarError) -> ApiError {
+        let message = error.to_string();
+        if matches!(error, GrammarError::Limit(_)) {
+            return self.too_complex(&message);
+        }
+        metrics::counter!(GRAMMAR_COMPILE_REJECTIONS_TOTAL, "reason" => "invalid").increment(1);
+        let param = &self.param;
+        ApiError::Invalid {
+            message: format!("`{param}` is not a usable grammar: {message}"),
+            param: Some(param.clone()),
+            code: Some("invalid_grammar"),
+        }
+    }
+
+    fn too_complex(&self, message: &str) -> ApiError {
+        metrics::counter!(GRAMMAR_COMPILE_REJECTIONS_TOTAL, "reason" => "too_complex").increment(1);
+        let param = &self.param;
+        ApiError::Invalid {
+            message: format!("`{param}`: {message}"),
+            param: Some(param.clone()),
+            code: Some("grammar_too_complex"),
+        }
+    }
+}
+
+impl Compiled {
+    /// Refuses a token budget that no complete answer fits.
+    pub fn check_budget(&self, max_tokens: u32) -> Result<(), ApiError> {
+        if !self.constraint.whole {
+            return Ok(());
+        }
+        let too_small = |message: String| {
+            Err(ApiError::Invalid {
+                message,
+                param: Some("max_tokens".to_owned()),
+                code: Some("max_tokens_too_small"),
+            })
+        };
+        match self.shortest_tokens {
+            Some(needed) if needed > max_tokens => too_small(format!(
+                "no complete answer fits in {max_tokens} tokens: the shortest takes {needed}; \
+                 raise max_tokens, or set allow_truncation to true"
+            )),
+            Some(_) => Ok(()),
+            None => too_small(
+                "no way to complete the answer within a token budget is known for this grammar; \
+                 set allow_truncation to true"
+                    .to_owned(),
+            ),
+        }
+    }
+}
