@@ -52,9 +52,8 @@ impl Daemon {
         let stat = stat.unwrap_or_default();
         // The fields after the program's name, which may hold spaces: state is the first.
         let fields = stat.rsplit(')').next().unwrap_or_default();
-        let ticks =
-            fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok());
-        let ticks: u64 = ticks.sum();
+        let used = fields.split_whitespace().skip(11).take(2);
+        let ticks: u64 = used.filter_map(|field| field.parse::<u64>().ok()).sum();
         // The kernel reports in hundredths of a second on every architecture Linux runs on.
         Duration::from_millis(ticks * 10)
     }
