@@ -16,8 +16,8 @@ use tokio::sync::mpsc;
 use super::engine::{Engine, EngineStatus, Health, Job};
 use super::model::{Model, PromptTemplate, TemplateFault, TextCodec};
 use super::{HttpSettings, HttpState, configure};
-use crate::grammar::{GrammarCache, GrammarVocabulary, Limits};
 use crate::TokenId;
+use crate::grammar::{GrammarCache, GrammarVocabulary, Limits};
 use crate::session::{
     Delta, Frame, FrameBody, Generation, Outcome, StopCause, Summary, TokenEntry, Usage,
 };

@@ -217,3 +217,109 @@ fn two_sessions_share_nothing() {
         .collect();
     assert_eq!(alone, interleaved);
 }
+
+mod constrained {
+    use super::*;
+    use crate::grammar::{
+        CompiledGrammar, Fuel, GrammarSource, GrammarVocabulary, Limits, Tokenize,
+    };
+
+    fn held_to(source: GrammarSource, whole: bool, forced: bool) -> Constraint {
+        let vocabulary = GrammarVocabulary::new(&byte_vocabulary());
+        let limits = Limits::default();
+        let mut fuel = Fuel::new(limits.compile_steps_max);
+        let grammar = CompiledGrammar::compile(&source, &vocabulary, &limits, &mut fuel).unwrap();
+        let tokenize = |text: &str| encode_bytes(text, false);
+        let forced_by = forced.then(|| Arc::new(tokenize) as Arc<dyn Tokenize + Send + Sync>);
+        Constraint { grammar, forced_by, whole }
+    }
+
+    fn regex(pattern: &str) -> GrammarSource {
+        GrammarSource::Regex(pattern.to_owned())
+    }
+
+    /// Lets a model that loves `wish` above all write until it ends.
+    fn write(request: Generation, wish: TokenId) -> (String, Outcome, u32, usize) {
+        let mut session = session(request);
+        let (mut text, mut rows) = (String::new(), 0);
+        loop {
+            session.prepare();
+            rows += 1;
+            let progress = session.on_rows(&[row(wish)], true);
+            text.push_str(&progress.delta.unwrap_or_default().text);
+            if let Then::End(outcome) = progress.then {
+                return (text, outcome, session.usage().completion_tokens, rows);
+            }
+        }
+    }
+
+    #[test]
+    fn the_answer_stays_inside_and_ends_when_nothing_more_is_allowed() {
+        let constraint = Some(held_to(regex("(yes|no), sir"), true, false));
+        let request = Generation { constraint, ..generation("p") };
+        let (text, outcome, ..) = write(request, u32::from(b'n'));
+        assert_eq!((text.as_str(), outcome), ("no, sir", Outcome::Stop(StopCause::Grammar)));
+    }
+
+    #[test]
+    fn forced_text_takes_no_rows_and_changes_nothing() {
+        let answer = |forced| {
+            let constraint = Some(held_to(regex("(yes|no), my dear [a-z]{2}!"), true, forced));
+            let mut request = Generation { constraint, ..generation("p") };
+            request.sampling.temperature = 30.0;
+            request.seed = 5;
+            write(request, u32::from(b'n'))
+        };
+        let (plain, forced) = (answer(false), answer(true));
+        assert_eq!((&plain.0, &plain.1, plain.2), (&forced.0, &forced.1, forced.2));
+        assert_eq!(plain.3, plain.0.len());
+        assert_eq!(forced.3, 3, "one choice, two letters");
+    }
+
+    #[test]
+    fn a_whole_answer_is_complete_within_its_budget() {
+        for max_tokens in 2..40 {
+            let constraint = Some(held_to(GrammarSource::JsonObject, true, true));
+            let mut request = Generation { constraint, max_tokens, ..generation("p") };
+            request.sampling.temperature = 30.0;
+            request.seed = u64::from(max_tokens);
+            let (text, outcome, tokens, _) = write(request, u32::from(b'"'));
+            assert!(tokens <= max_tokens);
+            assert_eq!(outcome, Outcome::Stop(StopCause::Grammar), "{text}");
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert!(value.is_object());
+        }
+    }
+
+    #[test]
+    fn an_answer_that_may_be_cut_is_cut() {
+        let constraint = Some(held_to(regex("a{10}"), false, false));
+        let request = Generation { constraint, max_tokens: 4, ..generation("p") };
+        let (text, outcome, ..) = write(request, u32::from(b'a'));
+        assert_eq!((text.as_str(), outcome), ("aaaa", Outcome::Length));
+    }
+
+    #[test]
+    fn an_open_grammar_ends_by_an_end_token_where_it_is_complete() {
+        let constraint = Some(held_to(regex("a+"), true, false));
+        let request = Generation { constraint, ..generation("p") };
+        let (text, outcome, ..) = write(request, END);
+        assert_eq!((text.as_str(), outcome), ("a", Outcome::Stop(StopCause::EndToken(END))));
+    }
+
+    #[test]
+    fn min_tokens_gives_way_to_a_grammar_that_can_only_end() {
+        let constraint = Some(held_to(regex("ab"), true, false));
+        let request = Generation { constraint, min_tokens: 9, ..generation("p") };
+        let (text, outcome, ..) = write(request, END);
+        assert_eq!((text.as_str(), outcome), ("ab", Outcome::Stop(StopCause::Grammar)));
+    }
+
+    #[test]
+    fn log_probabilities_turn_forced_runs_off() {
+        let constraint = Some(held_to(regex("forced"), true, true));
+        let logprobs = Some(LogprobsRequest { top: 0 });
+        let request = Generation { constraint, logprobs, ..generation("p") };
+        assert_eq!(write(request, u32::from(b'x')).3, "forced".len());
+    }
+}
