@@ -55,6 +55,8 @@ fn python() -> Option<OsString> {
     if found.is_ok_and(|output| output.status.success()) {
         return Some(python);
     }
-    eprintln!("skipped: no python3 with openai (sh tests/run.sh sets one up, or set PLEACH_PYTHON)");
+    eprintln!(
+        "skipped: no python3 with openai (sh tests/run.sh sets one up, or set PLEACH_PYTHON)"
+    );
     None
 }

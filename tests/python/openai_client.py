@@ -255,7 +255,8 @@ def three_choices(server):
     same("indices", [choice.index for choice in whole.choices], [0, 1, 2])
     texts = [choice.message.content for choice in whole.choices]
     same("different texts", len(set(texts)), 3)
-    same("texts again", [text_of(server.chat(**fields), index) for index in range(3)], texts)
+    again = server.chat(**fields)
+    same("texts again", [choice.message.content for choice in again.choices], texts)
     lengths = [len(choice.logprobs.content) for choice in whole.choices]
     same("finish", [choice.finish_reason for choice in whole.choices], ["length"] * 3)
     same("completion tokens", whole.usage.completion_tokens, sum(lengths))
@@ -287,10 +288,10 @@ def stop_strings(server):
 @topic
 def seeds(server):
     def story(**fields):
-        return text_of(server.chat(max_tokens=40, temperature=1.0, **fields))
+        return text_of(server.chat(HELLO, max_tokens=20, temperature=1.5, **fields))
 
     same("the same seed", story(seed=42), story(seed=42))
-    same("different seeds", len({story(seed=seed) for seed in range(4)}), 4)
+    same("different seeds", len({story(seed=seed) for seed in range(3)}), 3)
     same("no seed", len({story() for _ in range(2)}), 2)
     same("greedy", text_of(server.chat(seed=1)), text_of(server.chat(seed=2)))
 
@@ -538,18 +539,18 @@ def context_overflow(server):
 @topic
 def streams_left_in_the_middle(server):
     endless = {"max_tokens": 900, "stream": True, "extra_body": {"ignore_eos": True}}
-    whole = text_of(server.chat())
+    whole = text_of(server.complete())
     # More than there are sessions: those left must make room.
     for _ in range(2 * CLIENTS):
-        stream = server.chat(**endless)
+        stream = server.complete("Once", **endless)
         assert next(iter(stream)).choices, "a first chunk"
         stream.response.close()
-    same("an answer afterwards", text_of(server.chat()), whole)
-    together = [server.chat(**endless) for _ in range(CLIENTS)]
+    same("an answer afterwards", text_of(server.complete()), whole)
+    together = [server.chat(HELLO, **endless) for _ in range(CLIENTS)]
     for stream in together:
         with stream:
             next(iter(stream))
-    same("an answer after all of them", text_of(server.chat()), whole)
+    same("an answer after all of them", text_of(server.complete()), whole)
     hasty = server.client.with_options(timeout=0.3)
     try:
         hasty.completions.create(
@@ -558,7 +559,7 @@ def streams_left_in_the_middle(server):
         raise AssertionError("1000 tokens came at once")
     except openai.APITimeoutError:
         pass
-    same("an answer after a timeout", text_of(server.chat()), whole)
+    same("an answer after a timeout", text_of(server.complete()), whole)
 
 
 @topic
@@ -571,7 +572,7 @@ def concurrent_streams(server):
         return {
             "model": server.model,
             "messages": messages,
-            "max_tokens": 32,
+            "max_tokens": 20,
             "temperature": 0.8,
             "seed": number,
         }
