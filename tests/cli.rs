@@ -121,3 +121,57 @@ fn inspect_tells_what_the_small_model_is() {
     assert_eq!(shown.status.code(), Some(0));
     assert!(text(&shown.stdout).contains("\nend tokens     "), "{}", text(&shown.stdout));
 }
+
+#[test]
+fn grammar_check_says_where_a_text_leaves_the_grammar() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("list.gbnf");
+    std::fs::write(&file, "root ::= item (\",\\n\" item)*\nitem ::= [a-z]+ | [0-9]{2}\n").unwrap();
+    let file = file.to_str().unwrap();
+    let check = |more: &[&str], input: &str| {
+        pleach(&[&["grammar", "check", "--gbnf", file], more].concat(), input)
+    };
+    let good = check(&[], "ab,\n12,\nc");
+    assert_eq!((good.status.code(), text(&good.stdout)), (Some(0), "accepted\n"));
+
+    let bad = check(&["--json"], "ab,\n1x");
+    assert_eq!(bad.status.code(), Some(1));
+    assert_eq!(text(&bad.stderr), "");
+    let report: serde_json::Value = serde_json::from_str(text(&bad.stdout)).unwrap();
+    assert_eq!(report["accepted"], false);
+    assert_eq!((&report["at_byte"], &report["line"]), (&5.into(), &2.into()));
+    assert_eq!(report["complete"], false);
+    assert!(report["expected"].to_string().contains('9'), "{report}");
+
+    let open = check(&["--json"], "ab,\n");
+    let report: serde_json::Value = serde_json::from_str(text(&open.stdout)).unwrap();
+    assert_eq!((open.status.code(), &report["at_byte"]), (Some(1), &4.into()));
+}
+
+#[test]
+fn a_wrong_grammar_is_a_usage_error_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bad.gbnf");
+    std::fs::write(&file, "root ::= \"a\"\nb ::= \"open\n").unwrap();
+    let output = pleach(&["grammar", "check", "--gbnf", file.to_str().unwrap()], "a");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("line 2"), "{}", text(&output.stderr));
+    assert_eq!(pleach(&["grammar", "check"], "a").status.code(), Some(2));
+    let two = ["grammar", "check", "--regex", "a", "--json-object"];
+    assert_eq!(pleach(&two, "a").status.code(), Some(2));
+}
+
+#[test]
+fn grammar_show_prints_texts_that_check_accepts() {
+    let shown = pleach(&["grammar", "show", "--json-object", "--json"], "");
+    assert_eq!(shown.status.code(), Some(0));
+    let shown: serde_json::Value = serde_json::from_str(text(&shown.stdout)).unwrap();
+    let samples = shown["samples"].as_array().unwrap();
+    assert!(samples.len() > 2 && shown["nodes"].as_u64().unwrap() > 10);
+    for sample in samples {
+        let sample = sample.as_str().unwrap();
+        assert!(serde_json::from_str::<serde_json::Value>(sample).unwrap().is_object());
+        let output = pleach(&["grammar", "check", "--json-object"], sample);
+        assert_eq!(output.status.code(), Some(0), "{sample}");
+    }
+}

@@ -28,8 +28,67 @@ pub enum Command {
     Check(CheckArgs),
     /// Tell what a GGUF model is: architecture, context, tokenizer, template, end tokens.
     Inspect(InspectArgs),
+    /// Ask a grammar about a text, or what it is.
+    #[command(subcommand)]
+    Grammar(GrammarArgs),
     /// Read an API key from standard input and print the hash for [[auth.keys]].
     HashKey,
+}
+
+/// `pleach grammar`.
+#[derive(Clone, Debug, Subcommand)]
+pub enum GrammarArgs {
+    /// Say whether a text is a complete answer, and if not where it leaves the grammar and what
+    /// was expected there. Exit code 0: it is, 1: it is not, 2: the grammar is wrong.
+    Check(GrammarCheckArgs),
+    /// Print a grammar's size and a few texts that it allows.
+    Show(GrammarShowArgs),
+}
+
+/// Where a grammar comes from.
+#[derive(Clone, Debug, clap::Args)]
+#[group(required = false, multiple = true)]
+pub struct GrammarSourceArgs {
+    /// A file in llama.cpp's GBNF.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["regex", "json_object"])]
+    #[arg(required_unless_present_any = ["regex", "json_object"])]
+    pub gbnf: Option<PathBuf>,
+    /// A regular expression that all of the text must match.
+    #[arg(long, value_name = "RE", conflicts_with = "json_object")]
+    pub regex: Option<String>,
+    /// Any JSON object.
+    #[arg(long)]
+    pub json_object: bool,
+    /// A tokenizer.json or GGUF file: also walk the text token by token.
+    #[arg(long, value_name = "FILE")]
+    pub tokenizer: Option<PathBuf>,
+}
+
+/// `pleach grammar check`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct GrammarCheckArgs {
+    /// The grammar.
+    #[command(flatten)]
+    pub source: GrammarSourceArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+    /// The text; without it standard input is read.
+    pub text: Option<PathBuf>,
+}
+
+/// `pleach grammar show`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct GrammarShowArgs {
+    /// The grammar.
+    #[command(flatten)]
+    pub source: GrammarSourceArgs,
+    /// Seed of the sample texts.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `pleach serve`. Each flag beats the file's value.

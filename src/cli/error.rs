@@ -14,6 +14,9 @@ pub enum CliError {
     /// The command could not do its work: a file, a port, a model.
     #[error("{0}")]
     Failure(String),
+    /// The command's answer, already on standard output, is no.
+    #[error("")]
+    No,
     /// The daemon cannot go on: its device fails again and again, or a part of it died.
     #[error("{0}")]
     Fault(String),
@@ -24,7 +27,7 @@ impl CliError {
     /// daemon, systemd should start it again. (0 is success.)
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Failure(_) => 1,
+            Self::Failure(_) | Self::No => 1,
             Self::Config(_) | Self::Usage(_) => 2,
             Self::Fault(_) => 70,
         }

@@ -5,6 +5,7 @@
 mod args;
 mod check;
 mod error;
+mod grammar;
 mod hash_key;
 mod inspect;
 mod serve;
@@ -23,12 +24,15 @@ pub fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Grammar(args) => grammar::run(&args),
         Command::HashKey => hash_key::run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            note(&format!("pleach: {error}"));
+            if !matches!(error, CliError::No) {
+                note(&format!("pleach: {error}"));
+            }
             ExitCode::from(error.exit_code())
         }
     }
