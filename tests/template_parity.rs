@@ -300,9 +300,9 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A Python that has jinja2: `$PYTHON` or `python3`.
+/// A Python that has jinja2: `$PLEACH_PYTHON` or `python3`.
 fn python() -> Option<String> {
-    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let python = std::env::var("PLEACH_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let found = Command::new(&python).args(["-c", "import jinja2"]).output();
     if found.is_ok_and(|output| output.status.success()) {
         return Some(python);

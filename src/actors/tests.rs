@@ -275,10 +275,10 @@ fn whole_answers_end_by_stop_length_and_nothing() {
         assert_eq!(collect(bench.start(generation("p", 2))).await.0, "sa");
         let echo = Generation { echo: true, max_tokens: 0, ..generation("me", 0) };
         let (text, outcome) = collect(bench.start(echo.clone())).await;
-        assert_eq!((text.as_str(), outcome), ("me", Some(Outcome::Stop(StopCause::Nothing))));
+        assert_eq!((text.as_str(), outcome), ("me", Some(Outcome::Length)));
         let rows = Generation { logprobs: Some(LogprobsRequest { top: 1 }), ..echo };
         let (text, outcome) = collect(bench.start(rows)).await;
-        assert_eq!((text.as_str(), outcome), ("me", Some(Outcome::Stop(StopCause::Nothing))));
+        assert_eq!((text.as_str(), outcome), ("me", Some(Outcome::Length)));
         bench.all_zero().await;
     });
 }

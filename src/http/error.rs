@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn outcomes_become_errors_exactly_when_they_have_no_finish_reason() {
         let outcomes = [
-            (Outcome::Stop(StopCause::Nothing), None),
+            (Outcome::Stop(StopCause::Grammar), None),
             (Outcome::Length, None),
             (Outcome::ClientGone, Some(500)),
             (Outcome::SlowClient, Some(408)),

@@ -36,8 +36,6 @@ pub enum StopCause {
     StopString(String),
     /// The grammar is complete and allows nothing more.
     Grammar,
-    /// Nothing was asked for (`echo` with `max_tokens` 0).
-    Nothing,
 }
 
 /// A fault that ends a session.

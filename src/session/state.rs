@@ -143,7 +143,7 @@ impl Session {
                 self.end_echo();
                 return Progress {
                     delta: self.report.take(),
-                    then: Then::End(Outcome::Stop(StopCause::Nothing)),
+                    then: Then::End(Outcome::Length),
                 };
             }
         }
@@ -164,7 +164,7 @@ impl Session {
             return Progress { delta: self.report.take(), then: Then::Wait };
         }
         if self.generation.max_tokens == 0 {
-            return self.end(Outcome::Stop(StopCause::Nothing));
+            return self.end(Outcome::Length);
         }
         let Some(row) = rows.last() else {
             return self.end(Outcome::Fault(Fault::Device("no row was delivered".to_owned())));

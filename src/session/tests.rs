@@ -160,7 +160,7 @@ fn an_echo_without_tokens_needs_no_device() {
     request.max_tokens = 0;
     let progress = session(request).start();
     assert_eq!(progress.delta.map(|delta| delta.text).as_deref(), Some("Hi é"));
-    assert_eq!(progress.then, Then::End(Outcome::Stop(StopCause::Nothing)));
+    assert_eq!(progress.then, Then::End(Outcome::Length));
 }
 
 #[test]

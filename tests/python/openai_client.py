@@ -519,7 +519,7 @@ def context_overflow(server):
         (lambda: server.complete(long), "prompt", len(server.tokens(long))),
         (lambda: server.chat([{"role": "user", "content": long}]), "messages", CONTEXT),
         (lambda: server.chat([{"role": "user", "content": long}], stream=True), "messages", CONTEXT),
-        (lambda: server.complete(max_tokens=CONTEXT), "prompt", CONTEXT),
+        (lambda: server.complete(max_tokens=CONTEXT), "max_tokens", CONTEXT),
     ]:
         error = raises(openai.BadRequestError, request)
         same("code", error.code, "context_length_exceeded")

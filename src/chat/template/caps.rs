@@ -129,7 +129,9 @@ impl TemplateCaps {
             text_content,
             list_content,
             system_role: ask.shows(&[system("system"), question.clone()], &[SYSTEM, TEXT])?,
-            developer_role: ask.shows(&[system("developer"), question.clone()], &[SYSTEM, TEXT])?,
+            // A template that prints every role shows this one too, but its model never saw it.
+            developer_role: source.contains("developer")
+                && ask.shows(&[system("developer"), question.clone()], &[SYSTEM, TEXT])?,
             system_anywhere,
             repeated_roles: ask.shows(&[user(content(VALUE)), question.clone()], &[VALUE, TEXT])?,
             tools: ask.shows_tools(std::slice::from_ref(&question))?,

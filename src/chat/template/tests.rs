@@ -239,7 +239,7 @@ fn a_plain_template_can_show_almost_all() {
         text_content: true,
         list_content: false,
         system_role: true,
-        developer_role: true,
+        developer_role: false,
         system_anywhere: true,
         repeated_roles: true,
         tools: true,

@@ -134,8 +134,9 @@ fn answer_tokens(
 ) -> Result<u32, ApiError> {
     let context_tokens = model.context_tokens;
     let room = u32::try_from(prompt_tokens).ok().and_then(|n| context_tokens.checked_sub(n));
-    let too_long = |max_tokens| ApiError::ContextLengthExceeded {
-        param: rules.prompt_param,
+    let too_long = |max_tokens: Option<u32>| ApiError::ContextLengthExceeded {
+        // The prompt alone fits where a budget is named.
+        param: if max_tokens.is_some() { "max_tokens" } else { rules.prompt_param },
         prompt_tokens,
         max_tokens,
         context_tokens,

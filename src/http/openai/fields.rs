@@ -177,7 +177,7 @@ pub fn integer(value: &Value, param: &str, range: RangeInclusive<i64>) -> Result
     whole.filter(|whole| range.contains(whole)).ok_or_else(|| {
         let (start, end) = (range.start(), range.end());
         let legal = match (*start, *end) {
-            (start, i64::MAX) => format!("at least {start}"),
+            (start, i64::MAX) => format!("at least {start} and below 2^63"),
             (start, end) => format!("between {start} and {end}"),
         };
         ApiError::invalid(param, format!("`{param}` must be {legal}, got {number}"))
