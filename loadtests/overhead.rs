@@ -164,7 +164,7 @@ async fn on_the_simulated_device(options: &Options) -> Result<(), Box<dyn Error>
     let daemon = Daemon::start(&format!(
         "[device]\nkind = \"simulated\"\nmax_batch_tokens = 16384\n[device.simulated]\n\
          fixed_us = 0\nper_token_us = 0\nper_sequence_us = 0\n\
-         [limits]\nmax_sessions = {most}\nmax_queued = 64\n[log]\nlevel = \"warn\"\n"
+         [limits]\nmax_sessions = {most}\nmax_queued = 64\n[log]\nlevel = \"warn,pleach::daemon=info\"\n"
     ))
     .await?;
     let client = client::client();

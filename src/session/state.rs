@@ -141,10 +141,7 @@ impl Session {
             }
             if self.generation.max_tokens == 0 {
                 self.end_echo();
-                return Progress {
-                    delta: self.report.take(),
-                    then: Then::End(Outcome::Length),
-                };
+                return Progress { delta: self.report.take(), then: Then::End(Outcome::Length) };
             }
         }
         Progress { delta: self.report.take(), then: Then::Wait }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{CHAT, COMPLETIONS};
 use crate::http::testing::{call, hello, post, state};
 
-const FIELDS: [&str; 34] = [
+const FIELDS: [&str; 39] = [
     "messages",
     "prompt",
     "temperature",
@@ -31,6 +31,11 @@ const FIELDS: [&str; 34] = [
     "tools",
     "tool_choice",
     "response_format",
+    "grammar",
+    "guided_regex",
+    "guided_choice",
+    "structured_outputs",
+    "allow_truncation",
     "chat_template_kwargs",
     "reasoning_effort",
     "think",
