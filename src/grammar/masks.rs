@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::automaton::{Automaton, ConfigId};
+use super::automaton::{Automaton, Config, ConfigId};
 use super::builder::{Builder, StackId};
 use super::charloop::{LoopChars, reaches_by_splits};
 use super::charsplit::CharSplit;
@@ -13,7 +13,7 @@ use super::mask::{clear_bit, has_bit, set_bit};
 use super::mask_cache::{CachedMask, MaskCache, finish_below};
 use super::program::{Node, Program};
 use super::vocabulary::GrammarVocabulary;
-use super::walk::walk_into;
+use super::mask_walk::MaskWalk;
 use crate::TokenId;
 
 /// What the masks of one grammar are made from.
@@ -25,15 +25,16 @@ pub(crate) struct MaskMaker<'a> {
     pub(crate) end_tokens: &'a [TokenId],
 }
 
-/// Tokens that a loop consumes whole, known without a walk.
-struct LoopTokens {
-    split: Arc<CharSplit>,
+/// Tokens that a loop of a state consumes whole, known without a walk.
+#[derive(Clone, Debug)]
+pub(crate) struct LoopTokens {
+    pub(crate) split: Arc<CharSplit>,
     /// Characters that the loop may still consume; `None`: any number.
-    rounds: Option<u32>,
+    pub(crate) rounds: Option<u32>,
     /// Height of the lowest frame that this depends on.
-    floor: u32,
+    pub(crate) floor: u32,
     /// Most bytes that are needed to finish after one of the tokens.
-    finish_bytes: u32,
+    pub(crate) finish_bytes: u32,
 }
 
 /// Bytes that an unfinished character may lack.
@@ -67,10 +68,10 @@ impl MaskMaker<'_> {
     fn walk(&self, id: ConfigId, fuel: &mut Fuel<'_>) -> Result<(u32, CachedMask), LimitError> {
         let config = self.automaton.config(id);
         let mut bits = vec![0u32; self.vocabulary.mask_words()];
-        let loop_tokens = self.loop_tokens(id, fuel)?;
-        let trie = loop_tokens.as_ref().map_or(self.vocabulary.trie(), |tokens| &tokens.split.rest);
-        let (mut floor, mut finish_bytes) =
-            walk_into(self.automaton, trie, id, &mut bits, fuel)?;
+        let mut walked = MaskWalk { maker: self, fuel, bits: &mut bits, finish_bytes: 0 };
+        let loop_tokens = walked.maker.loop_tokens(config, walked.fuel)?;
+        let mut floor = walked.run(config, loop_tokens)?;
+        let mut finish_bytes = walked.finish_bytes;
         for &(token, twin) in self.vocabulary.twins() {
             if has_bit(&bits, token) {
                 set_bit(&mut bits, twin);
@@ -90,7 +91,8 @@ impl MaskMaker<'_> {
         let base = loop_tokens.map(|tokens| {
             floor = floor.min(tokens.floor);
             finish_bytes = finish_bytes.max(tokens.finish_bytes);
-            tokens.split.inside(tokens.rounds)
+            let vocabulary = self.vocabulary;
+            tokens.split.inside(tokens.rounds, vocabulary.trie(), vocabulary.twins())
         });
         let below = if config.has_counts { None } else { finish_below(self.automaton, id, floor) };
         let mask = CachedMask {
@@ -118,12 +120,14 @@ impl MaskMaker<'_> {
     }
 
     /// The largest set of tokens that a loop of the state consumes whole.
-    fn loop_tokens(
+    pub(crate) fn loop_tokens<'c>(
         &self,
-        id: ConfigId,
+        config: &'c Config,
         fuel: &mut Fuel<'_>,
-    ) -> Result<Option<LoopTokens>, LimitError> {
-        let config = self.automaton.config(id);
+    ) -> Result<Option<&'c LoopTokens>, LimitError> {
+        if let Some(known) = config.loop_tokens.get() {
+            return Ok(known.as_ref());
+        }
         let mut builder = self.automaton.lock();
         let mut best: Option<(LoopChars, Option<u32>, u32, u32)> = None;
         for &item in &config.items {
@@ -136,10 +140,11 @@ impl MaskMaker<'_> {
             }
         }
         drop(builder);
-        Ok(best.and_then(|(chars, rounds, floor, finish_bytes)| {
+        let found = best.and_then(|(chars, rounds, floor, finish_bytes)| {
             let split = self.vocabulary.split(chars)?;
             Some(LoopTokens { split, rounds, floor, finish_bytes })
-        }))
+        });
+        Ok(config.loop_tokens.get_or_init(|| found).as_ref())
     }
 
     /// The characters that an item consumes over and over, how often it may, the height of the

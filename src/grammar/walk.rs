@@ -1,9 +1,8 @@
-//! Which tokens of a tree lead somewhere from a state.
+//! Which tokens lead somewhere from a state, and where.
 
 use super::automaton::{Automaton, Config, ConfigId, DEAD};
 use super::error::LimitError;
 use super::limits::Fuel;
-use super::mask::set_bit;
 use super::trie::{NO_TOKEN, Trie};
 use crate::TokenId;
 
@@ -48,22 +47,4 @@ pub(crate) fn walk(
     }
     fuel.spend(unpaid)?;
     Ok(floor)
-}
-
-/// Walks the whole tree into a mask. Returns the floor, and the most bytes that are needed to
-/// finish after one of the tokens.
-pub(crate) fn walk_into(
-    automaton: &Automaton,
-    trie: &Trie,
-    from: ConfigId,
-    bits: &mut [u32],
-    fuel: &mut Fuel<'_>,
-) -> Result<(u32, u32), LimitError> {
-    let mut finish_bytes_max = 0;
-    let floor = walk(automaton, trie, from, fuel, |token, _, config| {
-        finish_bytes_max = finish_bytes_max.max(config.finish_bytes);
-        set_bit(bits, token);
-        Ok(())
-    })?;
-    Ok((floor, finish_bytes_max))
 }
