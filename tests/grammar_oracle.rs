@@ -17,14 +17,23 @@ enum Node {
     Never,
     Empty,
     Text(String),
-    Class { negated: bool, ranges: Vec<(char, char)> },
+    Class {
+        negated: bool,
+        ranges: Vec<(char, char)>,
+    },
     Seq(Vec<Rc<Node>>),
     Alt(Vec<Rc<Node>>),
     Repeat(Rc<Node>, u32, Option<u32>),
     Rule(usize),
-    Token { negated: bool, id: TokenId },
+    Token {
+        negated: bool,
+        id: TokenId,
+    },
     /// What is left of a character class after some bytes of a character.
-    Rest { class: Rc<Node>, begun: Vec<u8> },
+    Rest {
+        class: Rc<Node>,
+        begun: Vec<u8>,
+    },
     /// What is left of a text.
     Bytes(Vec<u8>),
 }
@@ -38,7 +47,8 @@ struct Oracle {
 impl Oracle {
     fn new(rules: Vec<Rc<Node>>) -> Self {
         let count = rules.len();
-        let mut oracle = Self { rules, nullable: vec![false; count], productive: vec![false; count] };
+        let mut oracle =
+            Self { rules, nullable: vec![false; count], productive: vec![false; count] };
         for _ in 0..=count {
             for rule in 0..count {
                 oracle.nullable[rule] = oracle.is_nullable(&oracle.rules[rule]);
@@ -149,7 +159,8 @@ impl Oracle {
                 }
                 // A nullable body may leave rounds out, so none is then required.
                 let min = if self.is_nullable(body) { 0 } else { *min };
-                let rest = Node::Repeat(body.clone(), min.saturating_sub(1), max.map(|max| max - 1));
+                let rest =
+                    Node::Repeat(body.clone(), min.saturating_sub(1), max.map(|max| max - 1));
                 seq(vec![self.derive(body, symbol), Rc::new(rest)])
             }
             (Node::Rule(rule), _) => self.derive(&self.rules[*rule], symbol),
@@ -306,8 +317,10 @@ const RULES: usize = 3;
 const SPECIAL_TOKENS: TokenId = 4;
 
 fn texts() -> impl Strategy<Value = String> {
-    proptest::sample::select(vec!["a", "b", "ab", "abc", "é", "🙂", "x\"", "\\", "ba", "c", "中€", ""])
-        .prop_map(str::to_owned)
+    proptest::sample::select(vec![
+        "a", "b", "ab", "abc", "é", "🙂", "x\"", "\\", "ba", "c", "中€", "",
+    ])
+    .prop_map(str::to_owned)
 }
 
 fn leaf() -> impl Strategy<Value = Node> {

@@ -305,7 +305,10 @@ impl Builder {
     }
 
     /// The interned state that equals the outcome.
-    pub(super) fn find_config<'c>(&self, config: impl Fn(ConfigId) -> &'c Config) -> Option<ConfigId> {
+    pub(super) fn find_config<'c>(
+        &self,
+        config: impl Fn(ConfigId) -> &'c Config,
+    ) -> Option<ConfigId> {
         let hash = hash_of((&*self.closed.items, self.closed.accepting));
         let same = |&id: &ConfigId| {
             let known = config(id);

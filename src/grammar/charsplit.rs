@@ -75,7 +75,9 @@ impl CharSplit {
     /// but characters of the set.
     #[inline]
     pub(crate) fn is_inside_below(&self, node: usize, depth: usize) -> bool {
-        self.last_others.get(node).is_some_and(|&last| usize::from(last) <= depth && last != u8::MAX)
+        self.last_others
+            .get(node)
+            .is_some_and(|&last| usize::from(last) <= depth && last != u8::MAX)
     }
 
     /// The mask of the inner tokens of up to `rounds` characters.

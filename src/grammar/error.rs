@@ -57,7 +57,9 @@ pub enum GrammarError {
         feature: &'static str,
     },
     /// A rule calls itself before it has matched anything.
-    #[error("rule `{rule}` is left-recursive ({path}): put what it repeats behind something else, or use `*`")]
+    #[error(
+        "rule `{rule}` is left-recursive ({path}): put what it repeats behind something else, or use `*`"
+    )]
     LeftRecursion {
         /// The rule's name.
         rule: String,

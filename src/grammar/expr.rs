@@ -185,8 +185,7 @@ impl ExprPool {
 
     /// A pool without rules.
     pub fn new() -> Self {
-        let mut pool =
-            Self { exprs: Vec::new(), ids: FxHashMap::default(), rules: Vec::new() };
+        let mut pool = Self { exprs: Vec::new(), ids: FxHashMap::default(), rules: Vec::new() };
         pool.intern(Expr::Never);
         pool.intern(Expr::Empty);
         pool

@@ -180,7 +180,11 @@ impl Matcher {
             }
             let way = way_of(grammar, generation, to, fuel)?;
             let fit = way.is_some_and(|way| way.len() <= after);
-            if fit { fits.insert(to) } else { fits_not.insert(to) };
+            if fit {
+                fits.insert(to)
+            } else {
+                fits_not.insert(to)
+            };
             Ok(fit)
         };
         for (token, to) in landings {

@@ -75,12 +75,7 @@ struct Lowering<'p, 'f> {
 }
 
 impl<'p, 'f> Lowering<'p, 'f> {
-    fn new(
-        pool: ExprPool,
-        facts: RuleFacts,
-        limits: &Limits,
-        fuel: &'p mut Fuel<'f>,
-    ) -> Self {
+    fn new(pool: ExprPool, facts: RuleFacts, limits: &Limits, fuel: &'p mut Fuel<'f>) -> Self {
         Self {
             pool,
             facts,
@@ -345,8 +340,11 @@ impl<'p, 'f> Lowering<'p, 'f> {
             }
             Expr::Repeat { body, min, max } => {
                 let first = self.consuming(body)?;
-                let rest =
-                    self.pool.repeat(body, min.saturating_sub(1), max.map(|max| max.saturating_sub(1)));
+                let rest = self.pool.repeat(
+                    body,
+                    min.saturating_sub(1),
+                    max.map(|max| max.saturating_sub(1)),
+                );
                 Ok(self.pool.seq(&[first, rest]))
             }
             Expr::Rule(rule) => {

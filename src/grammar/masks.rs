@@ -11,9 +11,9 @@ use super::expr::TokenSet;
 use super::limits::Fuel;
 use super::mask::{clear_bit, has_bit, set_bit};
 use super::mask_cache::{CachedMask, MaskCache, finish_below};
+use super::mask_walk::MaskWalk;
 use super::program::{Node, Program};
 use super::vocabulary::GrammarVocabulary;
-use super::mask_walk::MaskWalk;
 use crate::TokenId;
 
 /// What the masks of one grammar are made from.
@@ -182,9 +182,8 @@ impl MaskMaker<'_> {
         };
         // Tokens with more characters than the loop has rounds left must all be dead: nothing
         // else may consume such a character, neither now nor after the loop.
-        let others_consume = items.iter().any(|&other| {
-            other != item && may_consume(program, builder, other, chars)
-        });
+        let others_consume =
+            items.iter().any(|&other| other != item && may_consume(program, builder, other, chars));
         if others_consume {
             return Ok(None);
         }

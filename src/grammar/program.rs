@@ -101,10 +101,7 @@ impl Program {
     /// Where a switch leads on a byte.
     #[inline]
     pub(crate) fn follow(&self, span: Span, byte: u8) -> Option<NodeId> {
-        self.arms(span)
-            .iter()
-            .find(|arm| arm.low <= byte && byte <= arm.high)
-            .map(|arm| arm.next)
+        self.arms(span).iter().find(|arm| arm.low <= byte && byte <= arm.high).map(|arm| arm.next)
     }
 
     /// What the switch repeats, if it is wide enough to matter.

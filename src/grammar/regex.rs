@@ -86,11 +86,8 @@ fn lower_class(pool: &mut ExprPool, class: &Class) -> ExprId {
             pool.chars(CharSet::new(ranges.map(|range| (range.start().into(), range.end().into()))))
         }
         Class::Bytes(class) => {
-            let bytes: Vec<ExprId> = class
-                .ranges()
-                .iter()
-                .map(|range| pool.byte(range.start(), range.end()))
-                .collect();
+            let bytes: Vec<ExprId> =
+                class.ranges().iter().map(|range| pool.byte(range.start(), range.end())).collect();
             pool.alt(&bytes)
         }
     }
@@ -220,9 +217,11 @@ mod tests {
 
     #[test]
     fn what_looks_around_is_refused_by_name() {
-        assert!(["(?=a)a", "(?<!a)b", r"(a)\1", r"\bword\b", "(?m)^a$", "(^a|b)+"]
-            .into_iter()
-            .all(unsupported));
+        assert!(
+            ["(?=a)a", "(?<!a)b", r"(a)\1", r"\bword\b", "(?m)^a$", "(^a|b)+"]
+                .into_iter()
+                .all(unsupported)
+        );
     }
 
     #[test]

@@ -41,7 +41,13 @@ impl Trie {
             close(&mut nodes, &mut path, shared);
             for (depth, &byte) in bytes.iter().enumerate().skip(shared) {
                 path.push(nodes.len() as u32);
-                nodes.push(TrieNode { skip: 0, token: NO_TOKEN, depth: depth as u16, byte, height: 0 });
+                nodes.push(TrieNode {
+                    skip: 0,
+                    token: NO_TOKEN,
+                    depth: depth as u16,
+                    byte,
+                    height: 0,
+                });
             }
             if let Some(last) = path.last() {
                 nodes[*last as usize].token = token;

@@ -49,10 +49,7 @@ pub fn compile(
     try_compile(source, vocabulary).unwrap()
 }
 
-pub fn compile_error(
-    source: &GrammarSource,
-    vocabulary: &Arc<GrammarVocabulary>,
-) -> GrammarError {
+pub fn compile_error(source: &GrammarSource, vocabulary: &Arc<GrammarVocabulary>) -> GrammarError {
     try_compile(source, vocabulary).unwrap_err()
 }
 

@@ -30,7 +30,10 @@ fn errors_name_the_place_and_what_was_expected() {
         "expected an element, `|` or the end of the line, found `)` at line 2, column 11"
     );
     assert_eq!(error("root ::= x"), "rule `x` is used but not defined at line 1, column 10");
-    assert_eq!(error("a ::= \"x\"").split(" at ").next(), Some("expected a rule named `root`, found none"));
+    assert_eq!(
+        error("a ::= \"x\"").split(" at ").next(),
+        Some("expected a rule named `root`, found none")
+    );
     assert_eq!(error("root ::= \"a\"{x}"), "expected a number, found `x` at line 1, column 14");
     assert_eq!(error("root ::= \"a\"{3,2}").contains("below its least"), true);
     assert!(error("root ::= \"\\q\"").contains("unknown escape `\\q`"));
@@ -55,7 +58,10 @@ fn rules_may_span_lines_and_carry_comments() {
 
 #[test]
 fn escapes_are_characters() {
-    assert_eq!(root(r#"root ::= "\x41\u00e9\U0001F642\n\t\r\\\"\[\]""#), literal("Aé🙂\n\t\r\\\"[]"));
+    assert_eq!(
+        root(r#"root ::= "\x41\u00e9\U0001F642\n\t\r\\\"\[\]""#),
+        literal("Aé🙂\n\t\r\\\"[]")
+    );
     assert_eq!(root("root ::= \"é🙂\""), literal("é🙂"));
     assert_eq!(root(r"root ::= [\]\[a-]"), root("root ::= \"]\" | \"[\" | \"a\" | \"-\""));
 }

@@ -40,9 +40,7 @@ pub(super) fn finish(
 
 /// A rule that can never end, other than the root, if one is called.
 fn culprit(graph: &Graph, root: RuleId, costs: &[u32]) -> Option<String> {
-    let stuck = |&(rule, start): &(RuleId, NodeId)| {
-        rule != root && costs[start as usize] == NO_WAY
-    };
+    let stuck = |&(rule, start): &(RuleId, NodeId)| rule != root && costs[start as usize] == NO_WAY;
     let found = graph.starts.iter().filter(|start| stuck(start)).min_by_key(|(rule, _)| *rule);
     found.map(|&(rule, _)| graph.pool.rule(rule).name.clone())
 }

@@ -267,19 +267,12 @@ pub(super) fn refuse_left_recursion(
     Ok(())
 }
 
-fn left_recursion(
-    pool: &ExprPool,
-    path: &[(RuleId, Vec<RuleId>)],
-    call: RuleId,
-) -> GrammarError {
+fn left_recursion(pool: &ExprPool, path: &[(RuleId, Vec<RuleId>)], call: RuleId) -> GrammarError {
     /// Rules named in the message at most.
     const NAMED_MAX: usize = 8;
     let name = |rule: RuleId| pool.rule(rule).name.clone();
-    let mut names: Vec<String> = path
-        .iter()
-        .skip_while(|(rule, _)| *rule != call)
-        .map(|(rule, _)| name(*rule))
-        .collect();
+    let mut names: Vec<String> =
+        path.iter().skip_while(|(rule, _)| *rule != call).map(|(rule, _)| name(*rule)).collect();
     if names.len() > NAMED_MAX {
         names.truncate(NAMED_MAX);
         names.push("…".to_owned());

@@ -54,9 +54,10 @@ impl Lowering<'_, '_> {
         bytes: &[u8],
         next: NodeId,
     ) -> Result<NodeId, LimitError> {
-        bytes.iter().rev().try_fold(next, |next, &byte| {
-            self.switch(&[Arm { low: byte, high: byte, next }])
-        })
+        bytes
+            .iter()
+            .rev()
+            .try_fold(next, |next, &byte| self.switch(&[Arm { low: byte, high: byte, next }]))
     }
 
     /// One of sorted, distinct, non-empty texts. Common starts are walked once, and equal ends
@@ -93,7 +94,11 @@ impl Lowering<'_, '_> {
     }
 
     /// One character of the set, as UTF-8.
-    pub(super) fn lower_chars(&mut self, set: &CharSet, next: NodeId) -> Result<NodeId, LimitError> {
+    pub(super) fn lower_chars(
+        &mut self,
+        set: &CharSet,
+        next: NodeId,
+    ) -> Result<NodeId, LimitError> {
         let mut sequences: Vec<Vec<Utf8Range>> = Vec::new();
         for &(low, high) in set.ranges() {
             let (Some(low), Some(high)) = (char::from_u32(low), char::from_u32(high)) else {
