@@ -26,8 +26,11 @@ impl Ours {
 }
 
 impl Engine for Ours {
-    fn compile(&mut self, case: &Case) -> Result<(), String> {
+    fn forget(&mut self) {
         self.grammar = None;
+    }
+
+    fn compile(&mut self, case: &Case) -> Result<(), String> {
         let Some(gbnf) = &case.gbnf else { return Err("no GBNF is given".to_owned()) };
         let source = GrammarSource::Gbnf(gbnf.clone());
         let mut fuel = Fuel::new(self.limits.compile_steps_max);

@@ -26,9 +26,79 @@ pub(crate) struct CharSplit {
     up_to: Box<[OnceLock<Arc<[u32]>>]>,
     /// All tokens but the inner ones, if they are few enough to be worth a tree.
     pub(crate) rest: Option<Trie>,
+    tails: OnceLock<Tails>,
+}
+
+/// The tokens that are not inside, by what comes after their first characters of the set: where
+/// these lead back to the same state, only that makes a difference.
+#[derive(Debug)]
+pub(crate) struct Tails {
+    /// The tails. A node's token is the number of the tail.
+    pub(crate) trie: Trie,
+    first: Box<[u32]>,
+    tokens: Box<[TokenId]>,
+}
+
+impl Tails {
+    fn new(
+        chars: LoopChars,
+        outside: impl Iterator<Item = TokenId>,
+        bytes: &TokenBytes<'_>,
+    ) -> Self {
+        let mut tails: Vec<(&[u8], TokenId)> =
+            outside.map(|token| (tail(chars, bytes(token)), token)).collect();
+        tails.sort_unstable();
+        let mut distinct: Vec<(&[u8], TokenId)> = Vec::new();
+        let mut first = Vec::new();
+        for (index, (bytes, _)) in tails.iter().enumerate() {
+            if distinct.last().is_none_or(|(last, _)| last != bytes) {
+                distinct.push((bytes, distinct.len() as TokenId));
+                first.push(index as u32);
+            }
+        }
+        first.push(tails.len() as u32);
+        let tokens = tails.iter().map(|(_, token)| *token).collect();
+        Self { trie: Trie::new(&distinct), first: first.into(), tokens }
+    }
+
+    /// The tokens that have a tail.
+    pub(crate) fn tokens(&self, tail: TokenId) -> &[TokenId] {
+        let bounds = self.first.get(tail as usize..tail as usize + 2);
+        let range = bounds.map_or(0..0, |bounds| bounds[0] as usize..bounds[1] as usize);
+        self.tokens.get(range).unwrap_or(&[])
+    }
+}
+
+/// The bytes of a token.
+pub(crate) type TokenBytes<'v> = dyn Fn(TokenId) -> &'v [u8] + 'v;
+
+/// What comes after the first characters of the set.
+fn tail(chars: LoopChars, bytes: &[u8]) -> &[u8] {
+    let mut place = Place::default();
+    let mut start = 0;
+    for (depth, &byte) in bytes.iter().enumerate() {
+        place = place.after(chars, byte, depth);
+        if place.last_other > 0 {
+            break;
+        }
+        if place.missing == 0 {
+            start = depth + 1;
+        }
+    }
+    &bytes[start..]
 }
 
 impl CharSplit {
+    /// The other tokens by their tails.
+    pub(crate) fn tails<'v>(&self, trie: &Trie, bytes: &TokenBytes<'v>) -> &Tails {
+        self.tails.get_or_init(|| {
+            let tokens = trie.nodes().iter().map(|node| node.token);
+            let outside =
+                tokens.filter(|&token| token != NO_TOKEN && !has_bit(&self.inside, token));
+            Tails::new(self.chars, outside, bytes)
+        })
+    }
+
     /// Splits the tokens of `trie`, which has `words` words in a mask. `twins` are further
     /// tokens with the bytes of one in the trie.
     pub(crate) fn new(
@@ -37,22 +107,15 @@ impl CharSplit {
         words: usize,
         twins: &[(TokenId, TokenId)],
     ) -> Self {
-        let last_others = last_others(chars, trie);
         let mut inside = vec![0u32; words];
         let (mut inner, mut all) = (0usize, 0usize);
-        let mut spellings = vec![Place::default(); trie.depth_max() + 1];
-        for node in trie.nodes() {
-            let depth = usize::from(node.depth);
-            let place = spellings[depth].after(chars, node.byte, depth);
-            spellings[depth + 1] = place;
-            if node.token != NO_TOKEN {
-                all += 1;
-                if place.last_other == 0 {
-                    inner += 1;
-                    set_bit(&mut inside, node.token);
-                }
+        let last_others = last_others(chars, trie, |token, is_inside| {
+            all += 1;
+            if is_inside {
+                inner += 1;
+                set_bit(&mut inside, token);
             }
-        }
+        });
         // A tree of the rest takes memory, and saves little if most tokens are in it.
         let is_worth_a_tree = (all - inner) * 3 < all;
         let rest = is_worth_a_tree.then(|| trie.filter(|token| !has_bit(&inside, token)));
@@ -68,6 +131,7 @@ impl CharSplit {
             by_length: OnceLock::new(),
             up_to: (0..ROUNDS_MAX).map(|_| OnceLock::new()).collect(),
             rest,
+            tails: OnceLock::new(),
         }
     }
 
@@ -139,14 +203,17 @@ impl CharSplit {
     fn bytes(&self) -> usize {
         let rest = self.rest.as_ref().map_or(0, Trie::bytes);
         let lengths = self.by_length.get().map_or(0, |lengths| size_of_val(&**lengths));
-        rest + self.inside.len() * 4 + self.last_others.len() + lengths
+        let tails = self.tails.get().map_or(0, |tails| tails.trie.bytes() + tails.tokens.len() * 8);
+        rest + self.inside.len() * 4 + self.last_others.len() + lengths + tails
     }
 }
 
 /// For each node, over the tokens below it: the greatest number of bytes after which the rest of
 /// one spells only characters of the set. [`u8::MAX`] where that many bytes do not fit, or where
 /// the node ends in the middle of a character.
-fn last_others(chars: LoopChars, trie: &Trie) -> Vec<u8> {
+///
+/// Calls `visit` with each token, and with whether it spells nothing but such characters.
+fn last_others(chars: LoopChars, trie: &Trie, mut visit: impl FnMut(TokenId, bool)) -> Vec<u8> {
     let nodes = trie.nodes();
     let mut last = vec![0u8; nodes.len()];
     let mut places = vec![Place::default(); trie.depth_max() + 1];
@@ -167,6 +234,9 @@ fn last_others(chars: LoopChars, trie: &Trie) -> Vec<u8> {
         places[depth + 1] = place;
         if place.missing > 0 {
             unfinished.push(index);
+        }
+        if node.token != NO_TOKEN {
+            visit(node.token, place.last_other == 0);
         }
         last[index] = u8::try_from(place.last_other).unwrap_or(u8::MAX);
         path.push(index);
@@ -194,6 +264,7 @@ struct Place {
 
 impl Place {
     /// The place after one more byte, the one at `depth`.
+    #[inline]
     fn after(self, chars: LoopChars, byte: u8, depth: usize) -> Self {
         if self.missing > 0 && self.low <= byte && byte <= self.high {
             return Self { missing: self.missing - 1, low: 0x80, high: 0xBF, ..self };
@@ -229,18 +300,54 @@ pub(crate) struct CharSplits {
 #[derive(Debug, Default)]
 struct Known {
     splits: VecDeque<(LoopChars, Arc<CharSplit>)>,
-    /// Sets that were asked for once: a split takes as long as a walk, so it is made when it is
-    /// asked for again.
-    asked: VecDeque<LoopChars>,
+    /// Sets that were asked for, and how often: a split takes as long as several walks, so it is
+    /// made when it has been missed that often.
+    asked: VecDeque<(LoopChars, u32)>,
     bytes: usize,
+}
+
+impl Known {
+    /// Counts that a split is missed; true when it has been missed `enough` times.
+    fn is_missed_enough(&mut self, chars: LoopChars, enough: u32) -> bool {
+        if let Some((_, times)) = self.asked.iter_mut().find(|(key, _)| *key == chars) {
+            *times += 1;
+            return *times >= enough;
+        }
+        self.asked.push_back((chars, 1));
+        if self.asked.len() > CharSplits::ASKED_MAX {
+            self.asked.pop_front();
+        }
+        false
+    }
 }
 
 impl CharSplits {
     /// Bytes from which on old splits go.
     const BYTES_MAX: usize = 24 << 20;
-    const ASKED_MAX: usize = 256;
-    /// Sets of at least so many ASCII characters, and all others, are split at once.
+    const ASKED_MAX: usize = 64;
+    /// States that ask for a split before it is made: sooner if it spares nearly all of a walk.
+    const ASKED_BEFORE_MADE: u32 = 12;
+    const ASKED_BEFORE_MADE_WIDE: u32 = 4;
+    /// Sets of at least so many ASCII characters, and all others, are in most tokens.
     const WIDE_ASCII: u32 = 64;
+
+    /// Makes a split before anyone asks.
+    pub(crate) fn prepare(
+        &self,
+        chars: LoopChars,
+        make: impl FnOnce() -> CharSplit,
+    ) -> Arc<CharSplit> {
+        let split = Arc::new(make());
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.bytes += split.bytes();
+        known.splits.push_back((chars, Arc::clone(&split)));
+        while known.bytes > Self::BYTES_MAX && known.splits.len() > 1 {
+            if let Some((_, oldest)) = known.splits.pop_front() {
+                known.bytes = known.bytes.saturating_sub(oldest.bytes());
+            }
+        }
+        split
+    }
 
     /// The split by `chars`, if it is there or worth making now by `make`.
     pub(crate) fn get(
@@ -254,25 +361,14 @@ impl CharSplits {
                 return Some(Arc::clone(split));
             }
             let is_wide = chars.wide && chars.ascii.count_ones() >= Self::WIDE_ASCII;
-            if !is_wide && !known.asked.contains(&chars) {
-                known.asked.push_back(chars);
-                if known.asked.len() > Self::ASKED_MAX {
-                    known.asked.pop_front();
-                }
+            let enough =
+                if is_wide { Self::ASKED_BEFORE_MADE_WIDE } else { Self::ASKED_BEFORE_MADE };
+            if !known.is_missed_enough(chars, enough) {
                 return None;
             }
         }
         // Made without the lock, so that others are not held up; twice at worst.
-        let split = Arc::new(make());
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.bytes += split.bytes();
-        known.splits.push_back((chars, Arc::clone(&split)));
-        while known.bytes > Self::BYTES_MAX && known.splits.len() > 1 {
-            if let Some((_, oldest)) = known.splits.pop_front() {
-                known.bytes -= oldest.bytes();
-            }
-        }
-        Some(split)
+        Some(self.prepare(chars, make))
     }
 
     /// Bytes of memory.
@@ -316,6 +412,13 @@ mod tests {
         let below = |bytes: &[u8], depth| {
             trie.find(bytes).is_some_and(|node| split.is_inside_below(node as usize, depth))
         };
+        let tails = split.tails(&trie, &|token| {
+            texts.iter().find(|(_, id)| *id == token).map_or(&[], |(bytes, _)| bytes)
+        });
+        let tail = |bytes| tails.trie.find(bytes).and_then(|node| tails.trie.token_at(node));
+        assert_eq!(tail(b"\"").map(|tail| tails.tokens(tail)), Some([0, 3].as_slice()));
+        assert_eq!(tail(b"\xE4\"").map(|tail| tails.tokens(tail)), Some([6].as_slice()));
+        assert_eq!(tail(b"ab"), None, "inner tokens have no tail");
         assert!(below(b" a", 1) && !below(b" a", 0), "all after the space is inside");
         assert!(!below(b"a", 1), "a quote is below");
         assert!(below(b"z", 0));

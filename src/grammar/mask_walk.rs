@@ -10,6 +10,7 @@ use super::limits::Fuel;
 use super::mask::set_bit;
 use super::masks::{LoopTokens, MaskMaker};
 use super::trie::{NO_TOKEN, TrieNode};
+use super::walk::walk;
 
 /// Nodes between two payments of fuel.
 const NODES_PER_PAYMENT: u32 = 512;
@@ -33,6 +34,9 @@ impl MaskWalk<'_, '_, '_> {
         start: &Config,
         known: Option<&LoopTokens>,
     ) -> Result<u32, LimitError> {
+        if let Some(known) = known.filter(|known| known.is_closed && known.split.rest.is_some()) {
+            return self.run_tails(start, known);
+        }
         let whole = self.maker.vocabulary.trie();
         let rest = known.and_then(|known| known.split.rest.as_ref());
         let trie = rest.unwrap_or(whole);
@@ -81,6 +85,19 @@ impl MaskWalk<'_, '_, '_> {
         }
         self.fuel.spend(unpaid)?;
         Ok(floor)
+    }
+
+    /// As [`run`](Self::run), from a state that each character of a loop leads back to: tokens
+    /// are told apart by what comes after such characters.
+    fn run_tails(&mut self, start: &Config, known: &LoopTokens) -> Result<u32, LimitError> {
+        let vocabulary = self.maker.vocabulary;
+        let tails = known.split.tails(vocabulary.trie(), &|token| vocabulary.token_bytes(token));
+        let (bits, finish_bytes) = (&mut *self.bits, &mut self.finish_bytes);
+        walk(self.maker.automaton, &tails.trie, start, self.fuel, |tail, _, config| {
+            *finish_bytes = (*finish_bytes).max(config.finish_bytes);
+            tails.tokens(tail).iter().for_each(|&token| set_bit(bits, token));
+            Ok(())
+        })
     }
 
     fn set_all(&mut self, nodes: &[TrieNode]) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::automaton::{Automaton, Config, ConfigId};
-use super::builder::{Builder, StackId};
+use super::builder::{BOTTOM, Builder, StackId};
 use super::charloop::{LoopChars, reaches_by_splits};
 use super::charsplit::CharSplit;
 use super::error::LimitError;
@@ -35,6 +35,18 @@ pub(crate) struct LoopTokens {
     pub(crate) floor: u32,
     /// Most bytes that are needed to finish after one of the tokens.
     pub(crate) finish_bytes: u32,
+    /// Whether each of the characters leads from the state back to the very same state.
+    pub(crate) is_closed: bool,
+}
+
+/// A loop of one item.
+struct FoundLoop {
+    chars: LoopChars,
+    rounds: Option<u32>,
+    floor: u32,
+    finish_bytes: u32,
+    /// Whether no other item of the state consumes such characters.
+    is_alone: bool,
 }
 
 /// Bytes that an unfinished character may lack.
@@ -129,70 +141,84 @@ impl MaskMaker<'_> {
             return Ok(known.as_ref());
         }
         let mut builder = self.automaton.lock();
-        let mut best: Option<(LoopChars, Option<u32>, u32, u32)> = None;
+        let mut best: Option<FoundLoop> = None;
+        let size = |found: &FoundLoop| (found.chars.wide, found.chars.ascii.count_ones());
         for &item in &config.items {
             let found = self.loop_of_item(&mut builder, &config.items, item, fuel)?;
-            let size = |chars: LoopChars| (chars.wide, chars.ascii.count_ones());
             if let Some(found) = found
-                && best.is_none_or(|best| size(best.0) < size(found.0))
+                && best.as_ref().is_none_or(|best| size(best) < size(&found))
             {
                 best = Some(found);
             }
         }
         drop(builder);
-        let found = best.and_then(|(chars, rounds, floor, finish_bytes)| {
-            let split = self.vocabulary.split(chars)?;
-            Some(LoopTokens { split, rounds, floor, finish_bytes })
+        let Some(best) = best else {
+            return Ok(config.loop_tokens.get_or_init(|| None).as_ref());
+        };
+        let mut is_closed = false;
+        if best.is_alone && best.rounds.is_none() {
+            let any = best.chars.ascii.trailing_zeros() as u8;
+            let next = self.automaton.edge(config, any, fuel)?.to;
+            is_closed = std::ptr::eq(self.automaton.config(next), config);
+        }
+        let found = self.vocabulary.split(best.chars).map(|split| LoopTokens {
+            split,
+            rounds: best.rounds,
+            floor: best.floor,
+            finish_bytes: best.finish_bytes,
+            is_closed,
         });
         Ok(config.loop_tokens.get_or_init(|| found).as_ref())
     }
 
-    /// The characters that an item consumes over and over, how often it may, the height of the
-    /// lowest frame that says so, and the most bytes needed to finish in between.
-    #[allow(clippy::type_complexity)]
+    /// The characters that an item consumes over and over, and how often it may.
     fn loop_of_item(
         &self,
         builder: &mut Builder,
         items: &[StackId],
         item: StackId,
         fuel: &mut Fuel<'_>,
-    ) -> Result<Option<(LoopChars, Option<u32>, u32, u32)>, LimitError> {
+    ) -> Result<Option<FoundLoop>, LimitError> {
         let program = self.automaton.program();
         let top = *builder.frame(item);
         let Some(char_loop) = program.char_loop(top.node) else { return Ok(None) };
         let chars = char_loop.chars;
-        let finish_bytes = top.finish_bytes.saturating_add(UNFINISHED_BYTES_MAX);
+        let consumes = |builder: &Builder, other| may_consume(program, builder, other, chars);
+        let mut found = FoundLoop {
+            chars,
+            rounds: None,
+            floor: top.height,
+            finish_bytes: top.finish_bytes.saturating_add(UNFINISHED_BYTES_MAX),
+            is_alone: !items.iter().any(|&other| other != item && consumes(builder, other)),
+        };
         if !char_loop.returns {
-            return Ok(Some((chars, None, top.height, finish_bytes)));
+            return Ok(Some(found));
         }
-        let below = *builder.frame(top.parent);
-        if top.parent == super::builder::BOTTOM {
+        if top.parent == BOTTOM {
             return Ok(None);
         }
+        let below = *builder.frame(top.parent);
+        found.floor = below.height;
         let Node::Loop(index) = program.nodes[below.node as usize] else {
-            let repeats = calls_again(program, below.node, top.node);
-            return Ok(repeats.then_some((chars, None, below.height, finish_bytes)));
+            return Ok(calls_again(program, below.node, top.node).then_some(found));
         };
         let counted = program.loops[index as usize];
         if !reaches_by_splits(program, counted.body, top.node) {
             return Ok(None);
         }
-        let Some(rounds) = counted.rounds_left(below.count) else {
-            return Ok(Some((chars, None, below.height, finish_bytes)));
-        };
+        let Some(rounds) = counted.rounds_left(below.count) else { return Ok(Some(found)) };
         // Tokens with more characters than the loop has rounds left must all be dead: nothing
-        // else may consume such a character, neither now nor after the loop.
-        let others_consume =
-            items.iter().any(|&other| other != item && may_consume(program, builder, other, chars));
-        if others_consume {
+        // else may consume such a character, neither now, nor in the same round, nor after the loop.
+        if !found.is_alone || !char_loop.is_round {
             return Ok(None);
         }
         builder.close_from(program, counted.next, below.parent, fuel)?;
-        let floor = builder.closed().floor.min(below.height);
+        found.floor = builder.closed().floor.min(below.height);
         let after = builder.closed().items.clone();
-        let goes_on = after.iter().any(|&other| may_consume(program, builder, other, chars));
+        let goes_on = after.iter().any(|&other| consumes(builder, other));
         // The round that is under way counts too.
-        Ok((!goes_on).then_some((chars, Some(rounds + 1), floor, finish_bytes)))
+        found.rounds = Some(rounds + 1);
+        Ok((!goes_on).then_some(found))
     }
 }
 

@@ -9,16 +9,15 @@ use crate::TokenId;
 /// Nodes between two payments of fuel.
 const NODES_PER_PAYMENT: u32 = 512;
 
-/// Walks `trie` from `from` and calls `landed` with each token whose bytes are alive to the end,
+/// Walks `trie` from the state `start` and calls `landed` with each token whose bytes are alive to the end,
 /// and with the state it leads to. Returns the height of the lowest frame that was looked at.
 pub(crate) fn walk(
     automaton: &Automaton,
     trie: &Trie,
-    from: ConfigId,
+    start: &Config,
     fuel: &mut Fuel<'_>,
     mut landed: impl FnMut(TokenId, ConfigId, &Config) -> Result<(), LimitError>,
 ) -> Result<u32, LimitError> {
-    let start = automaton.config(from);
     let mut floor = u32::MAX;
     // The state after each byte of the path; the first entry is the one before any.
     let mut states: Vec<&Config> = vec![start; trie.depth_max() + 1];

@@ -1,5 +1,6 @@
 //! Small vocabularies, and shorthands.
-#![allow(dead_code)]
+// Each test file uses some of them; and helpers of tests count as tests.
+#![allow(dead_code, clippy::unwrap_used)]
 
 use std::sync::Arc;
 
