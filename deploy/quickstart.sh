@@ -37,7 +37,7 @@ then
 fi
 
 echo "quickstart: building (the first time takes minutes: llama.cpp is built too)" >&2
-cargo build --release --bin pleach --bin pleach
+cargo build --release --bin pleach
 pleach="$CARGO_TARGET_DIR/release/pleach"
 
 # Waits beside the daemon (which takes this shell's place) until it is ready or gone.

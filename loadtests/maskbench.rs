@@ -85,6 +85,8 @@ trait Follower {
 
 /// An engine under test.
 trait Engine {
+    /// Drops the grammar compiled last, so that this does not count for the next.
+    fn forget(&mut self);
     /// Compiles a grammar, up to and with the first mask. The error says why it is refused.
     fn compile(&mut self, case: &Case) -> Result<(), String>;
     /// Starts a text, with what is known of the grammar thrown away if `cold`.
@@ -173,6 +175,7 @@ fn measure(
     cold: bool,
 ) -> Tally {
     let mut tally = Tally::of_one();
+    engine.forget();
     let (compiled, micros) = report::timed(|| engine.compile(case));
     if let Err(reason) = compiled {
         tally.refuse(&case.id, reason);

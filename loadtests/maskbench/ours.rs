@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use pleach::TokenId;
-use pleach::grammar::{
-    CompiledGrammar, Fuel, GrammarSource, GrammarVocabulary, Limits, Matcher,
-};
+use pleach::grammar::{CompiledGrammar, Fuel, GrammarSource, GrammarVocabulary, Limits, Matcher};
 use pleach::vocab::Vocabulary;
 
 use super::{Case, Engine, Follower};
@@ -28,14 +26,16 @@ impl Ours {
 }
 
 impl Engine for Ours {
-    fn compile(&mut self, case: &Case) -> Result<(), String> {
+    fn forget(&mut self) {
         self.grammar = None;
+    }
+
+    fn compile(&mut self, case: &Case) -> Result<(), String> {
         let Some(gbnf) = &case.gbnf else { return Err("no GBNF is given".to_owned()) };
         let source = GrammarSource::Gbnf(gbnf.clone());
         let mut fuel = Fuel::new(self.limits.compile_steps_max);
-        let grammar =
-            CompiledGrammar::compile(&source, &self.vocabulary, &self.limits, &mut fuel)
-                .map_err(|error| error.to_string())?;
+        let grammar = CompiledGrammar::compile(&source, &self.vocabulary, &self.limits, &mut fuel)
+            .map_err(|error| error.to_string())?;
         grammar.matcher().mask().map_err(|error| error.to_string())?;
         self.grammar = Some(grammar);
         Ok(())

@@ -52,8 +52,11 @@ impl Llguidance {
 }
 
 impl Engine for Llguidance {
-    fn compile(&mut self, case: &Case) -> Result<(), String> {
+    fn forget(&mut self) {
         self.matcher = None;
+    }
+
+    fn compile(&mut self, case: &Case) -> Result<(), String> {
         self.matcher = Some(self.build(case)?);
         self.case = Some(case.clone());
         Ok(())

@@ -17,6 +17,7 @@ use super::builder::{Builder, Closed, StackId};
 use super::error::LimitError;
 use super::limits::{Fuel, Limits};
 use super::mask_cache::CachedMask;
+use super::masks::LoopTokens;
 use super::program::{Node, NodeId, Program};
 use super::segments::Segments;
 use crate::TokenId;
@@ -71,6 +72,8 @@ pub(crate) struct Config {
     /// The state with abstract counts, by which masks are looked up.
     pub(crate) abstracted: OnceLock<ConfigId>,
     pub(crate) mask: OnceLock<Arc<CachedMask>>,
+    /// Tokens that need no walk from here.
+    pub(crate) loop_tokens: OnceLock<Option<LoopTokens>>,
 }
 
 impl Config {
@@ -85,6 +88,7 @@ impl Config {
             edges: OnceLock::new(),
             abstracted: OnceLock::new(),
             mask: OnceLock::new(),
+            loop_tokens: OnceLock::new(),
         }
     }
 

@@ -18,6 +18,14 @@ pub(crate) struct LoopChars {
 }
 
 impl LoopChars {
+    /// What the strings of JSON consist of, escapes apart: with and without the delete character,
+    /// which JSON allows and many grammars do not.
+    pub(crate) const STRINGS: [Self; 2] = {
+        let controls = (1u128 << 0x20) - 1;
+        let plain = !(controls | 1 << b'"' | 1 << b'\\');
+        [Self { ascii: plain, wide: true }, Self { ascii: plain & !(1 << 0x7F), wide: true }]
+    };
+
     /// Whether the byte is an ASCII character of the set, or may begin one beyond ASCII.
     pub(crate) fn may_start(&self, byte: u8) -> bool {
         if byte < 0x80 { self.ascii >> byte & 1 == 1 } else { self.wide }
@@ -28,9 +36,11 @@ impl LoopChars {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CharLoop {
     pub(crate) chars: LoopChars,
-    /// True: the characters end the switch's rule, so that what they repeat is known from the
-    /// frame below. False: they lead back to the switch.
+    /// True: the characters end the switch's rule (or may), so that what they repeat is known from
+    /// the frame below. False: they lead back to the switch.
     pub(crate) returns: bool,
+    /// Whether the characters do nothing but end the rule, so that each makes a round.
+    pub(crate) is_round: bool,
 }
 
 /// The valid UTF-8 sequences beyond ASCII.
@@ -61,7 +71,10 @@ impl CharLoop {
             return None;
         }
         [node, Program::RETURN].into_iter().find_map(|goal| {
-            let arrives = |next| reaches_by_splits(program, next, goal);
+            // All characters must lead to one and the same node.
+            let candidates = arms.iter().filter(|arm| reaches_by_splits(program, arm.next, goal));
+            let target = candidates.max_by_key(|arm| arm.high - arm.low)?.next;
+            let arrives = |next| next == target;
             let mut ascii = 0u128;
             for arm in arms.iter().filter(|arm| arm.low < 0x80 && arrives(arm.next)) {
                 (arm.low..=arm.high.min(0x7F)).for_each(|byte| ascii |= 1 << byte);
@@ -71,7 +84,8 @@ impl CharLoop {
             }
             let wide = WIDE_SEQUENCES.iter().all(|ranges| covers(program, node, ranges, &arrives));
             let chars = LoopChars { ascii, wide };
-            Some(Self { chars, returns: goal == Program::RETURN })
+            let is_round = target == Program::RETURN;
+            Some(Self { chars, returns: goal == Program::RETURN, is_round })
         })
     }
 }

@@ -1,6 +1,6 @@
 //! A compiled grammar: immutable rules, and the states and masks met so far.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::automaton::{Automaton, ConfigId, DEAD, START};
@@ -21,6 +21,26 @@ pub(crate) struct Generation {
     pub(crate) number: u64,
     pub(crate) automaton: Automaton,
     pub(crate) masks: MaskCache,
+    /// Bytes from which on the states are thrown away.
+    bytes_max: AtomicUsize,
+}
+
+impl Generation {
+    fn new(number: u64, automaton: Automaton, limits: &Limits) -> Self {
+        let bytes_max = AtomicUsize::new(limits.states_bytes_max);
+        Self { number, automaton, masks: MaskCache::default(), bytes_max }
+    }
+
+    /// Whether the states take more memory than they may.
+    pub(crate) fn is_full(&self) -> bool {
+        self.automaton.bytes() > self.bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Makes room for as much again as there is now. What a matcher has brought along is needed
+    /// however often it is thrown away; without room beside it that would be at every step.
+    pub(crate) fn make_room(&self) {
+        self.bytes_max.fetch_max(self.automaton.bytes() * 2, Ordering::Relaxed);
+    }
 }
 
 /// A grammar, ready to be followed by any number of matchers at once.
@@ -88,7 +108,7 @@ impl CompiledGrammar {
             })
             .collect();
         let automaton = Automaton::new(Arc::clone(&program), limits, fuel)?;
-        let generation = Generation { number: 0, automaton, masks: MaskCache::default() };
+        let generation = Generation::new(0, automaton, limits);
         let grammar = Arc::new(Self {
             program,
             vocabulary: Arc::clone(vocabulary),
@@ -139,7 +159,7 @@ impl CompiledGrammar {
         else {
             return;
         };
-        let fresh = Generation { number: number + 1, automaton, masks: MaskCache::default() };
+        let fresh = Generation::new(number + 1, automaton, &self.limits);
         let mut current = self.generation.write().unwrap_or_else(PoisonError::into_inner);
         if current.number == number {
             *current = Arc::new(fresh);

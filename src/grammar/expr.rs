@@ -331,13 +331,14 @@ impl ExprPool {
                 }
             }
         }
-        if !ranges.is_empty() {
+        texts.sort_unstable();
+        texts.dedup();
+        let singles = texts.iter().filter(|text| single_character(text).is_some()).count();
+        if !ranges.is_empty() || singles > 1 {
             move_single_characters(&mut texts, &mut ranges);
             let set = self.chars(CharSet::new(ranges));
             others.push(set);
         }
-        texts.sort_unstable();
-        texts.dedup();
         match texts.len() {
             0 => {}
             1 => others.push(self.literal(&texts[0])),
@@ -377,16 +378,20 @@ impl ExprPool {
 
 /// Moves texts of one character over to the ranges of a character set.
 fn move_single_characters(texts: &mut Vec<Box<[u8]>>, ranges: &mut Vec<(u32, u32)>) {
-    texts.retain(|text| {
-        let mut characters = std::str::from_utf8(text).unwrap_or_default().chars();
-        match (characters.next(), characters.next()) {
-            (Some(only), None) => {
-                ranges.push((u32::from(only), u32::from(only)));
-                false
-            }
-            _ => true,
+    texts.retain(|text| match single_character(text) {
+        Some(only) => {
+            ranges.push((u32::from(only), u32::from(only)));
+            false
         }
+        None => true,
     });
+}
+
+/// The character that a text consists of, if it is one.
+fn single_character(text: &[u8]) -> Option<char> {
+    let mut characters = std::str::from_utf8(text).ok()?.chars();
+    let only = characters.next()?;
+    characters.next().is_none().then_some(only)
 }
 
 #[cfg(test)]

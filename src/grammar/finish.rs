@@ -166,7 +166,8 @@ impl Matcher {
         let mut fits = FxHashSet::default();
         let mut fits_not = FxHashSet::default();
         let mut landings: Vec<(TokenId, ConfigId)> = Vec::new();
-        walk(&generation.automaton, vocabulary.trie(), self.state(), fuel, |token, to, config| {
+        let start = generation.automaton.config(self.state());
+        walk(&generation.automaton, vocabulary.trie(), start, fuel, |token, to, config| {
             match quick_fit(grammar, config, after) {
                 Some(true) => set_bit(bits, token),
                 Some(false) => {}
@@ -379,12 +380,18 @@ fn search(
             return Ok(Some(tokens));
         }
         let mut landings = token_item_landings(grammar, generation, state, fuel)?;
-        walk(automaton, grammar.vocabulary().trie(), state, fuel, |token, to, _| {
-            if landings.last().is_none_or(|(_, last)| *last != to) {
-                landings.push((token, to));
-            }
-            Ok(())
-        })?;
+        walk(
+            automaton,
+            grammar.vocabulary().trie(),
+            automaton.config(state),
+            fuel,
+            |token, to, _| {
+                if landings.last().is_none_or(|(_, last)| *last != to) {
+                    landings.push((token, to));
+                }
+                Ok(())
+            },
+        )?;
         for (token, to) in landings {
             if to != DEAD && seen.len() < SEARCHED_STATES_MAX && seen.insert(to) {
                 found.push((to, next, token));

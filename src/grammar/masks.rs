@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::automaton::{Automaton, ConfigId};
-use super::builder::{Builder, StackId};
+use super::automaton::{Automaton, Config, ConfigId};
+use super::builder::{BOTTOM, Builder, StackId};
 use super::charloop::{LoopChars, reaches_by_splits};
 use super::charsplit::CharSplit;
 use super::error::LimitError;
@@ -11,9 +11,9 @@ use super::expr::TokenSet;
 use super::limits::Fuel;
 use super::mask::{clear_bit, has_bit, set_bit};
 use super::mask_cache::{CachedMask, MaskCache, finish_below};
+use super::mask_walk::MaskWalk;
 use super::program::{Node, Program};
 use super::vocabulary::GrammarVocabulary;
-use super::walk::walk_into;
 use crate::TokenId;
 
 /// What the masks of one grammar are made from.
@@ -25,15 +25,28 @@ pub(crate) struct MaskMaker<'a> {
     pub(crate) end_tokens: &'a [TokenId],
 }
 
-/// Tokens that a loop consumes whole, known without a walk.
-struct LoopTokens {
-    split: Arc<CharSplit>,
+/// Tokens that a loop of a state consumes whole, known without a walk.
+#[derive(Clone, Debug)]
+pub(crate) struct LoopTokens {
+    pub(crate) split: Arc<CharSplit>,
     /// Characters that the loop may still consume; `None`: any number.
-    rounds: Option<u32>,
+    pub(crate) rounds: Option<u32>,
     /// Height of the lowest frame that this depends on.
-    floor: u32,
+    pub(crate) floor: u32,
     /// Most bytes that are needed to finish after one of the tokens.
+    pub(crate) finish_bytes: u32,
+    /// Whether each of the characters leads from the state back to the very same state.
+    pub(crate) is_closed: bool,
+}
+
+/// A loop of one item.
+struct FoundLoop {
+    chars: LoopChars,
+    rounds: Option<u32>,
+    floor: u32,
     finish_bytes: u32,
+    /// Whether no other item of the state consumes such characters.
+    is_alone: bool,
 }
 
 /// Bytes that an unfinished character may lack.
@@ -67,9 +80,10 @@ impl MaskMaker<'_> {
     fn walk(&self, id: ConfigId, fuel: &mut Fuel<'_>) -> Result<(u32, CachedMask), LimitError> {
         let config = self.automaton.config(id);
         let mut bits = vec![0u32; self.vocabulary.mask_words()];
-        let loop_tokens = self.loop_tokens(id, fuel)?;
-        let trie = loop_tokens.as_ref().map_or(self.vocabulary.trie(), |tokens| &tokens.split.rest);
-        let (mut floor, mut finish_bytes) = walk_into(self.automaton, trie, id, &mut bits, fuel)?;
+        let mut walked = MaskWalk { maker: self, fuel, bits: &mut bits, finish_bytes: 0 };
+        let loop_tokens = walked.maker.loop_tokens(config, walked.fuel)?;
+        let mut floor = walked.run(config, loop_tokens)?;
+        let mut finish_bytes = walked.finish_bytes;
         for &(token, twin) in self.vocabulary.twins() {
             if has_bit(&bits, token) {
                 set_bit(&mut bits, twin);
@@ -89,7 +103,8 @@ impl MaskMaker<'_> {
         let base = loop_tokens.map(|tokens| {
             floor = floor.min(tokens.floor);
             finish_bytes = finish_bytes.max(tokens.finish_bytes);
-            tokens.split.inside(tokens.rounds)
+            let vocabulary = self.vocabulary;
+            tokens.split.inside(tokens.rounds, vocabulary.trie(), vocabulary.twins())
         });
         let below = if config.has_counts { None } else { finish_below(self.automaton, id, floor) };
         let mask = CachedMask {
@@ -117,76 +132,93 @@ impl MaskMaker<'_> {
     }
 
     /// The largest set of tokens that a loop of the state consumes whole.
-    fn loop_tokens(
+    pub(crate) fn loop_tokens<'c>(
         &self,
-        id: ConfigId,
+        config: &'c Config,
         fuel: &mut Fuel<'_>,
-    ) -> Result<Option<LoopTokens>, LimitError> {
-        let config = self.automaton.config(id);
+    ) -> Result<Option<&'c LoopTokens>, LimitError> {
+        if let Some(known) = config.loop_tokens.get() {
+            return Ok(known.as_ref());
+        }
         let mut builder = self.automaton.lock();
-        let mut best: Option<(LoopChars, Option<u32>, u32, u32)> = None;
+        let mut best: Option<FoundLoop> = None;
+        let size = |found: &FoundLoop| (found.chars.wide, found.chars.ascii.count_ones());
         for &item in &config.items {
             let found = self.loop_of_item(&mut builder, &config.items, item, fuel)?;
-            let size = |chars: LoopChars| (chars.wide, chars.ascii.count_ones());
             if let Some(found) = found
-                && best.is_none_or(|best| size(best.0) < size(found.0))
+                && best.as_ref().is_none_or(|best| size(best) < size(&found))
             {
                 best = Some(found);
             }
         }
         drop(builder);
-        Ok(best.and_then(|(chars, rounds, floor, finish_bytes)| {
-            let split = self.vocabulary.split(chars)?;
-            Some(LoopTokens { split, rounds, floor, finish_bytes })
-        }))
+        let Some(best) = best else {
+            return Ok(config.loop_tokens.get_or_init(|| None).as_ref());
+        };
+        let mut is_closed = false;
+        if best.is_alone && best.rounds.is_none() {
+            let any = best.chars.ascii.trailing_zeros() as u8;
+            let next = self.automaton.edge(config, any, fuel)?.to;
+            is_closed = std::ptr::eq(self.automaton.config(next), config);
+        }
+        let found = self.vocabulary.split(best.chars).map(|split| LoopTokens {
+            split,
+            rounds: best.rounds,
+            floor: best.floor,
+            finish_bytes: best.finish_bytes,
+            is_closed,
+        });
+        Ok(config.loop_tokens.get_or_init(|| found).as_ref())
     }
 
-    /// The characters that an item consumes over and over, how often it may, the height of the
-    /// lowest frame that says so, and the most bytes needed to finish in between.
-    #[allow(clippy::type_complexity)]
+    /// The characters that an item consumes over and over, and how often it may.
     fn loop_of_item(
         &self,
         builder: &mut Builder,
         items: &[StackId],
         item: StackId,
         fuel: &mut Fuel<'_>,
-    ) -> Result<Option<(LoopChars, Option<u32>, u32, u32)>, LimitError> {
+    ) -> Result<Option<FoundLoop>, LimitError> {
         let program = self.automaton.program();
         let top = *builder.frame(item);
         let Some(char_loop) = program.char_loop(top.node) else { return Ok(None) };
         let chars = char_loop.chars;
-        let finish_bytes = top.finish_bytes.saturating_add(UNFINISHED_BYTES_MAX);
+        let consumes = |builder: &Builder, other| may_consume(program, builder, other, chars);
+        let mut found = FoundLoop {
+            chars,
+            rounds: None,
+            floor: top.height,
+            finish_bytes: top.finish_bytes.saturating_add(UNFINISHED_BYTES_MAX),
+            is_alone: !items.iter().any(|&other| other != item && consumes(builder, other)),
+        };
         if !char_loop.returns {
-            return Ok(Some((chars, None, top.height, finish_bytes)));
+            return Ok(Some(found));
         }
-        let below = *builder.frame(top.parent);
-        if top.parent == super::builder::BOTTOM {
+        if top.parent == BOTTOM {
             return Ok(None);
         }
+        let below = *builder.frame(top.parent);
+        found.floor = below.height;
         let Node::Loop(index) = program.nodes[below.node as usize] else {
-            let repeats = calls_again(program, below.node, top.node);
-            return Ok(repeats.then_some((chars, None, below.height, finish_bytes)));
+            return Ok(calls_again(program, below.node, top.node).then_some(found));
         };
         let counted = program.loops[index as usize];
         if !reaches_by_splits(program, counted.body, top.node) {
             return Ok(None);
         }
-        let Some(rounds) = counted.rounds_left(below.count) else {
-            return Ok(Some((chars, None, below.height, finish_bytes)));
-        };
+        let Some(rounds) = counted.rounds_left(below.count) else { return Ok(Some(found)) };
         // Tokens with more characters than the loop has rounds left must all be dead: nothing
-        // else may consume such a character, neither now nor after the loop.
-        let others_consume =
-            items.iter().any(|&other| other != item && may_consume(program, builder, other, chars));
-        if others_consume {
+        // else may consume such a character, neither now, nor in the same round, nor after the loop.
+        if !found.is_alone || !char_loop.is_round {
             return Ok(None);
         }
         builder.close_from(program, counted.next, below.parent, fuel)?;
-        let floor = builder.closed().floor.min(below.height);
+        found.floor = builder.closed().floor.min(below.height);
         let after = builder.closed().items.clone();
-        let goes_on = after.iter().any(|&other| may_consume(program, builder, other, chars));
+        let goes_on = after.iter().any(|&other| consumes(builder, other));
         // The round that is under way counts too.
-        Ok((!goes_on).then_some((chars, Some(rounds + 1), floor, finish_bytes)))
+        found.rounds = Some(rounds + 1);
+        Ok((!goes_on).then_some(found))
     }
 }
 

@@ -133,9 +133,7 @@ impl Matcher {
     /// Moves over to the states that are shared now, if the ones held were thrown away or should
     /// be. Only done when a mask must be found anyway.
     fn move_to_current_generation(&mut self) -> Result<(), LimitError> {
-        if self.generation.automaton.bytes() > self.grammar.limits().states_bytes_max
-            && self.grammar.is_current(&self.generation)
-        {
+        if self.generation.is_full() && self.grammar.is_current(&self.generation) {
             self.grammar.forget();
         }
         if self.grammar.is_current(&self.generation) {
@@ -143,6 +141,7 @@ impl Matcher {
         }
         let current = self.grammar.generation();
         self.history = current.automaton.adopt(&self.generation.automaton, &self.history)?;
+        current.make_room();
         self.generation = current;
         Ok(())
     }

@@ -41,6 +41,7 @@ mod limits;
 mod lower;
 mod mask;
 mod mask_cache;
+mod mask_walk;
 mod masks;
 mod matcher;
 mod program;

@@ -15,6 +15,8 @@ pub(crate) struct TrieNode {
     /// Bytes before this one.
     pub(crate) depth: u16,
     pub(crate) byte: u8,
+    /// Bytes by which the longest token below goes on after this one; 255: as many or more.
+    pub(crate) height: u8,
 }
 
 /// A tree of tokens. A walk goes through `nodes` from the front and jumps to `skip` wherever
@@ -39,7 +41,13 @@ impl Trie {
             close(&mut nodes, &mut path, shared);
             for (depth, &byte) in bytes.iter().enumerate().skip(shared) {
                 path.push(nodes.len() as u32);
-                nodes.push(TrieNode { skip: 0, token: NO_TOKEN, depth: depth as u16, byte });
+                nodes.push(TrieNode {
+                    skip: 0,
+                    token: NO_TOKEN,
+                    depth: depth as u16,
+                    byte,
+                    height: 0,
+                });
             }
             if let Some(last) = path.last() {
                 nodes[*last as usize].token = token;
@@ -78,20 +86,18 @@ impl Trie {
         // The originals from the root to the current node; `path` has copies of the first of them.
         let mut way: Vec<TrieNode> = Vec::new();
         for node in &self.nodes {
-            way.truncate(usize::from(node.depth));
+            let depth = usize::from(node.depth);
+            way.truncate(depth);
             way.push(*node);
+            if path.len() > depth {
+                close(&mut nodes, &mut path, depth);
+            }
             if node.token == NO_TOKEN || !is_kept(node.token) {
                 continue;
             }
-            let copied = path
-                .iter()
-                .zip(&way)
-                .take_while(|(copy, original)| nodes[**copy as usize].byte == original.byte)
-                .count();
-            close(&mut nodes, &mut path, copied);
-            for original in &way[copied..] {
+            for original in &way[path.len()..] {
                 path.push(nodes.len() as u32);
-                nodes.push(TrieNode { token: NO_TOKEN, ..*original });
+                nodes.push(TrieNode { token: NO_TOKEN, height: 0, ..*original });
             }
             if let Some(last) = path.last() {
                 nodes[*last as usize].token = node.token;
@@ -133,8 +139,14 @@ impl Trie {
 /// Closes the open nodes from `depth` on: nothing more comes below them.
 fn close(nodes: &mut [TrieNode], path: &mut Vec<u32>, depth: usize) {
     let end = nodes.len() as u32;
-    for index in path.drain(depth..) {
+    while path.len() > depth {
+        let Some(index) = path.pop() else { return };
         nodes[index as usize].skip = end;
+        let height = nodes[index as usize].height.saturating_add(1);
+        if let Some(&parent) = path.last() {
+            let parent = &mut nodes[parent as usize];
+            parent.height = parent.height.max(height);
+        }
     }
 }
 

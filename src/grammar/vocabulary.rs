@@ -75,7 +75,7 @@ impl GrammarVocabulary {
                 names.insert(token.bytes.as_slice().into(), id);
             }
         }
-        Arc::new(Self {
+        let prepared = Self {
             trie: Trie::new(&texts),
             words,
             len,
@@ -96,7 +96,13 @@ impl GrammarVocabulary {
             mask_bytes_max,
             grammars: Mutex::default(),
             ticks: AtomicU64::new(0),
-        })
+        };
+        // Nearly every grammar has strings: their split is made before anyone waits for it.
+        for chars in LoopChars::STRINGS {
+            let split = prepared.splits.prepare(chars, || prepared.new_split(chars));
+            split.tails(&prepared.trie, &|token| prepared.token_bytes(token));
+        }
+        Arc::new(prepared)
     }
 
     /// Tokens in the vocabulary, unused ids included.
@@ -166,7 +172,11 @@ impl GrammarVocabulary {
 
     /// The split of the vocabulary by a set of characters, if it is worth making.
     pub(crate) fn split(&self, chars: LoopChars) -> Option<Arc<CharSplit>> {
-        self.splits.get(chars, || CharSplit::new(chars, &self.trie, self.words, &self.twins))
+        self.splits.get(chars, || self.new_split(chars))
+    }
+
+    fn new_split(&self, chars: LoopChars) -> CharSplit {
+        CharSplit::new(chars, &self.trie, self.words, &self.twins)
     }
 
     /// The mask of `bits` and `base`; the same for all grammars that ask for the same.

@@ -1,25 +1,23 @@
-//! Which tokens of a tree lead somewhere from a state.
+//! Which tokens lead somewhere from a state, and where.
 
 use super::automaton::{Automaton, Config, ConfigId, DEAD};
 use super::error::LimitError;
 use super::limits::Fuel;
-use super::mask::set_bit;
 use super::trie::{NO_TOKEN, Trie};
 use crate::TokenId;
 
 /// Nodes between two payments of fuel.
 const NODES_PER_PAYMENT: u32 = 512;
 
-/// Walks `trie` from `from` and calls `landed` with each token whose bytes are alive to the end,
+/// Walks `trie` from the state `start` and calls `landed` with each token whose bytes are alive to the end,
 /// and with the state it leads to. Returns the height of the lowest frame that was looked at.
 pub(crate) fn walk(
     automaton: &Automaton,
     trie: &Trie,
-    from: ConfigId,
+    start: &Config,
     fuel: &mut Fuel<'_>,
     mut landed: impl FnMut(TokenId, ConfigId, &Config) -> Result<(), LimitError>,
 ) -> Result<u32, LimitError> {
-    let start = automaton.config(from);
     let mut floor = u32::MAX;
     // The state after each byte of the path; the first entry is the one before any.
     let mut states: Vec<&Config> = vec![start; trie.depth_max() + 1];
@@ -48,22 +46,4 @@ pub(crate) fn walk(
     }
     fuel.spend(unpaid)?;
     Ok(floor)
-}
-
-/// Walks the whole tree into a mask. Returns the floor, and the most bytes that are needed to
-/// finish after one of the tokens.
-pub(crate) fn walk_into(
-    automaton: &Automaton,
-    trie: &Trie,
-    from: ConfigId,
-    bits: &mut [u32],
-    fuel: &mut Fuel<'_>,
-) -> Result<(u32, u32), LimitError> {
-    let mut finish_bytes_max = 0;
-    let floor = walk(automaton, trie, from, fuel, |token, _, config| {
-        finish_bytes_max = finish_bytes_max.max(config.finish_bytes);
-        set_bit(bits, token);
-        Ok(())
-    })?;
-    Ok((floor, finish_bytes_max))
 }
