@@ -147,9 +147,9 @@ fn forced_text_stops_where_a_token_could_go_on() {
     for id in matcher.forced(&tokenizer).unwrap() {
         matcher.accept_forced(id).unwrap();
     }
-    assert_eq!(matcher.forced(&tokenizer).unwrap(), []);
+    assert!(matcher.forced(&tokenizer).unwrap().is_empty());
     feed(&mut matcher, b"\":\"A");
-    assert_eq!(matcher.forced(&tokenizer).unwrap(), [], "there is a choice");
+    assert!(matcher.forced(&tokenizer).unwrap().is_empty(), "there is a choice");
 
     let closed = gbnf("root ::= \"{\\\"name\\\":\\\"\" [0-9] \"\\\"}\"");
     let mut matcher = grammar_support::matcher(&closed, &words);
