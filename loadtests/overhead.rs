@@ -38,6 +38,9 @@ struct Options {
     /// Threads that compute; 0: the default.
     #[arg(long, default_value_t = 0)]
     threads: u32,
+    /// With --model: what a grammar costs instead, free and constrained answers in turn.
+    #[arg(long, requires = "model")]
+    grammar: bool,
     /// One JSON object a line.
     #[arg(long)]
     json: bool,
@@ -47,6 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = Options::parse();
     actix_rt::System::new().block_on(async {
         match &options.model {
+            Some(model) if options.grammar => with_grammars(&options, model).await,
             #[cfg(feature = "ggml")]
             Some(model) => against_the_bare_device(&options, model).await,
             #[cfg(not(feature = "ggml"))]
@@ -194,6 +198,56 @@ async fn on_the_simulated_device(options: &Options) -> Result<(), Box<dyn Error>
             println!(
                 "{count:5} streams: {rate:9.0} tok/s, {cpu:6.1} us of CPU a token; TTFT p50 \
                  {first:.2} ms, ITL p50 {gap:.2} ms, p99 {gap_p99:.2} ms; {memory} MiB"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Any words and numbers, without an end: as many tokens as a free answer.
+const OPEN: &str =
+    r#"root ::= ([a-z]{1,12} | [0-9]{1,4} | [A-Z] [a-z]*) (" " | ", " | ". " | "\n") root | "end""#;
+
+/// Much text without a choice, as in a form.
+const FORM: &str = r#"root ::= line{12} "end"
+line ::= "{\"kind\": \"measurement\", \"unit\": \"millimetre\", \"value\": " [0-9]{2} ", \"checked\": true}\n""#;
+
+/// Tokens a second with a grammar over tokens a second without one, the same daemon in turn.
+async fn with_grammars(options: &Options, model: &std::path::Path) -> Result<(), Box<dyn Error>> {
+    let streams = if options.streams.is_empty() { vec![8] } else { options.streams.clone() };
+    let most = streams.iter().copied().max().unwrap_or(1);
+    let daemon = Daemon::start(&format!(
+        "[model]\npath = {:?}\ncontext_tokens = 1024\n[device]\nthreads = {}\n\
+         repeatable = \"off\"\n[limits]\nmax_sessions = {most}\n",
+        model.display().to_string(),
+        options.threads
+    ))
+    .await?;
+    let client = client::client();
+    for count in streams {
+        let mut ratios = [Vec::new(), Vec::new()];
+        for round in 0..=options.rounds {
+            let free = client::burst(&client, &daemon.url, requests(options, count)).await?;
+            for (grammar, ratios) in [OPEN, FORM].into_iter().zip(&mut ratios) {
+                let mut requests = requests(options, count);
+                for request in &mut requests {
+                    request["grammar"] = grammar.into();
+                    request["ignore_eos"] = false.into();
+                    request["allow_truncation"] = true.into();
+                }
+                let held = client::burst(&client, &daemon.url, requests).await?;
+                if round > 0 {
+                    ratios.push(held.tokens_per_second() / free.tokens_per_second());
+                }
+            }
+        }
+        let [open, form] = ratios.map(|ratios| median(&ratios));
+        if options.json {
+            println!("{}", json!({"streams": count, "open_ratio": open, "form_ratio": form}));
+        } else {
+            println!(
+                "{count:4} streams: with an open grammar {open:.3}, with one that forces text \
+                 {form:.3} of the tokens a second without a grammar"
             );
         }
     }

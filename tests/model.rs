@@ -34,6 +34,7 @@ fn the_small_model_answers_in_every_way() {
     stops_across_tokens(&daemon);
     log_probabilities(&daemon);
     the_same_seed_gives_the_same_text_alone_and_among_others(&daemon);
+    constrained_answers_stay_inside(&daemon);
     daemon.all_zero();
 }
 
@@ -109,4 +110,42 @@ fn the_same_seed_gives_the_same_text_alone_and_among_others(daemon: &Daemon) {
     let among = text(&daemon.ask(CHAT, &body));
     drop(others);
     assert_eq!(alone, among);
+}
+
+fn constrained_answers_stay_inside(daemon: &Daemon) {
+    let question = json!([{"role": "user", "content": "Describe a cat as JSON."}]);
+    for temperature in [0.0, 1.0] {
+        let body = json!({"messages": question, "max_tokens": 40, "temperature": temperature,
+                          "seed": 4, "response_format": {"type": "json_object"}});
+        let answer = daemon.ask(CHAT, &body);
+        let value: Value = serde_json::from_str(&text(&answer)).expect("complete within 40 tokens");
+        assert!(value.is_object());
+        assert_eq!(answer["choices"][0]["finish_reason"], "stop", "{answer}");
+    }
+
+    let date = json!({"prompt": "The moon landing was on ", "max_tokens": 20,
+                      "guided_regex": "(19|20)[0-9]{2}-[01][0-9]-[0-3][0-9]"});
+    let said = text(&daemon.ask(COMPLETIONS, &date));
+    assert!(said.len() == 10 && said.is_char_boundary(4) && &said[4..5] == "-", "{said}");
+    let choice = json!({"prompt": "Is the sky blue? Answer: ", "max_tokens": 8,
+                        "guided_choice": ["yes 🙂", "no 🙁"]});
+    assert!(["yes 🙂", "no 🙁"].contains(&text(&daemon.ask(COMPLETIONS, &choice)).as_str()));
+
+    let list = "root ::= \"[\" word (\", \" word){2} \"]\"\nword ::= [a-z]{2,12}";
+    let streams: Vec<_> = (0..8)
+        .map(|seed| {
+            let body = json!({"prompt": "Three animals: ", "max_tokens": 40, "temperature": 1.0,
+                              "seed": seed, "grammar": list, "stream": true});
+            http::open(daemon.address, COMPLETIONS, &body).unwrap()
+        })
+        .collect();
+    for stream in streams {
+        let said = http::joined(&http::events(&stream.finish().unwrap().text()), 0);
+        let inner = said.strip_prefix('[').and_then(|said| said.strip_suffix(']')).expect(&said);
+        let words: Vec<&str> = inner.split(", ").collect();
+        let legal = |word: &&str| {
+            (2..=12).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_lowercase())
+        };
+        assert!(words.len() == 3 && words.iter().all(legal), "{said}");
+    }
 }

@@ -38,8 +38,8 @@ impl Registry {
     }
 
     #[cfg(test)]
-    pub(super) fn sessions_for_test(&self, each: impl Fn(&Addr<SessionActor>)) {
-        self.sessions.iter().for_each(|address| each(&address));
+    pub(super) fn sessions_for_test(&self, mut each: impl FnMut(SessionId, &Addr<SessionActor>)) {
+        self.sessions.iter().for_each(|entry| each(*entry.key(), entry.value()));
     }
 
     /// Live sessions.

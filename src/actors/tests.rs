@@ -36,7 +36,17 @@ impl Handler<Sabotage> for SessionActor {
 
 impl Registry {
     fn sabotage_all(&self) {
-        self.sessions_for_test(|address| address.do_send(Sabotage));
+        self.sessions_for_test(|_, address| address.do_send(Sabotage));
+    }
+
+    fn sabotage_first(&self) {
+        let mut first = None;
+        self.sessions_for_test(|id, _| first = first.min(Some(id)).or(Some(id)));
+        self.sessions_for_test(|id, address| {
+            if Some(id) == first {
+                address.do_send(Sabotage);
+            }
+        });
     }
 }
 
@@ -460,6 +470,69 @@ fn the_same_seed_gives_the_same_text_alone_and_among_others() {
         let (among, _) = collect(bench.start(seeded())).await;
         drop(others);
         assert_eq!(alone, among);
+        bench.all_zero().await;
+    });
+}
+
+/// A thousand constrained requests over a hundred grammars, a third of them left midway and one
+/// whose session panics: the others get what they get alone.
+#[test]
+fn grammar_state_never_crosses_from_one_session_to_another() {
+    use crate::grammar::{CompiledGrammar, Fuel, GrammarSource, GrammarVocabulary, Limits};
+    use crate::session::Constraint;
+
+    let vocabulary = GrammarVocabulary::new(&byte_vocabulary());
+    let limits = Limits::default();
+    let constraints: Vec<Constraint> = (0..100u8)
+        .map(|which| {
+            let letter = char::from(b'a' + which % 26);
+            let source =
+                GrammarSource::Regex(format!("{which}:({letter}[0-9]{{1,3}}|[x-z]+;){{2,5}}\\."));
+            let mut fuel = Fuel::new(limits.compile_steps_max);
+            let grammar =
+                CompiledGrammar::compile(&source, &vocabulary, &limits, &mut fuel).unwrap();
+            Constraint { grammar, forced_by: None, whole: true }
+        })
+        .collect();
+    let request = |which: usize| {
+        let mut generation = generation(&format!("say {which}"), 50);
+        generation.constraint = Some(constraints[which].clone());
+        generation.sampling.temperature = 9.0;
+        generation.seed = which as u64;
+        generation
+    };
+    let device = SimulatedSettings { max_sequences: 16, fixed: Duration::ZERO, ..paced() };
+    run(device, |bench| async move {
+        let mut alone = Vec::new();
+        for which in 0..100 {
+            let (text, outcome) = collect(bench.start(request(which))).await;
+            assert_eq!(outcome, Some(Outcome::Stop(StopCause::Grammar)), "{text}");
+            alone.push(text);
+        }
+        for round in 0..20usize {
+            let mut running = Vec::new();
+            for turn in 0..50usize {
+                let which = (round * 37 + turn * 13) % 100;
+                let mut frames = bench.start(request(which));
+                if turn % 3 == 0 {
+                    frames.recv().await.unwrap();
+                    continue;
+                }
+                running.push((which, frames));
+            }
+            if round == 7 {
+                bench.runtime.registry().sabotage_first();
+            }
+            let mut lost = 0;
+            for (which, frames) in running {
+                match collect(frames).await {
+                    (text, Some(_)) => assert_eq!(text, alone[which]),
+                    (_, None) => lost += 1,
+                }
+            }
+            assert!(lost <= usize::from(round == 7));
+        }
+        assert_eq!(live::GRAMMARS.get(), 0);
         bench.all_zero().await;
     });
 }
