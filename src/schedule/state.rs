@@ -202,18 +202,17 @@ impl Scheduler {
         if entry.phase == Phase::Pending || tokens.is_empty() {
             return;
         }
-        let awaited = entry.phase == Phase::Awaiting;
-        let length = entry.total() as usize + tokens.len();
-        let lost = entry.slot.is_none();
-        if length <= self.context_tokens as usize {
-            entry.append(tokens);
+        if entry.total() as usize + tokens.len() > self.context_tokens as usize {
+            self.end(session, Outcome::Length, effects);
+            return;
         }
+        let awaited = entry.phase == Phase::Awaiting;
+        let lost = entry.slot.is_none();
+        entry.append(tokens);
         if awaited {
             self.stop_awaiting();
         }
-        if length > self.context_tokens as usize {
-            self.end(session, Outcome::Length, effects);
-        } else if lost {
+        if lost {
             self.enqueue(session);
         }
     }

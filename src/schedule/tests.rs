@@ -244,6 +244,21 @@ fn a_full_context_ends_with_length() {
 }
 
 #[test]
+fn one_that_ends_with_length_leaves_the_count_of_those_waited_for() {
+    let mut world = World::new(2, 4);
+    world.submit(1, &[7; 3]);
+    world.submit(2, &[7; 2]);
+    world.step();
+    world.pass_grace();
+    world.step();
+    world.next(1, &[9, 9]);
+    assert_eq!(world.outcome(1), Some(&Outcome::Length));
+    assert!(world.running.is_none(), "the other one is still waited for");
+    world.next(2, &[9]);
+    assert_eq!(world.last_batch(), [(2, 1)]);
+}
+
+#[test]
 fn a_device_fault_fails_its_batch_and_everyone_else_is_computed_again() {
     let mut world = World::new(3, 64);
     world.submit(1, &[7]);
