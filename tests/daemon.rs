@@ -186,7 +186,7 @@ fn every_bad_request_is_an_error_in_openais_shape() {
             "POST",
             CHAT,
             vec![json, key],
-            body(with(chat("hi", 1), json!({"grammar": "root ::= \"a\""}))),
+            body(with(chat("hi", 1), json!({"grammar": "root ::= \"open"}))),
             400,
             "grammar",
         ),

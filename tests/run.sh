@@ -28,4 +28,4 @@ cargo fmt --check
 echo "tests: lints" >&2
 cargo clippy --all-targets -- -D warnings
 echo "tests: tests" >&2
-cargo test
+cargo test --no-fail-fast
