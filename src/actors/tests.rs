@@ -122,6 +122,14 @@ impl Bench {
         }
     }
 
+    async fn until(&self, holds: impl Fn(&Status) -> bool) {
+        let end = Instant::now() + Duration::from_secs(20);
+        while !holds(&self.runtime.status()) {
+            assert!(Instant::now() < end, "it never came to that: {:?}", self.runtime.status());
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
     /// A request that comes afterwards is answered as if nothing had happened.
     async fn answers(&self) {
         let (text, outcome) = collect(self.start(short())).await;
@@ -190,7 +198,6 @@ const PHASES: [Phase; 4] = [Phase::Queued, Phase::Prefill, Phase::Decode, Phase:
 
 /// Brings one session into `phase`; the receivers keep it there.
 async fn bring(bench: &Bench, phase: Phase) -> Vec<Receiver<Frame>> {
-    let pace = Duration::from_millis(15);
     match phase {
         Phase::Queued => {
             let mut held: Vec<_> = (0..4).map(|_| bench.start(endless())).collect();
@@ -198,14 +205,12 @@ async fn bring(bench: &Bench, phase: Phase) -> Vec<Receiver<Frame>> {
                 frames.recv().await.unwrap();
             }
             held.push(bench.start(endless()));
-            tokio::time::sleep(pace).await;
-            assert_eq!(bench.runtime.status().waiting, 1);
+            bench.until(|status| status.waiting == 1).await;
             held
         }
         Phase::Prefill => {
             let frames = bench.start(generation(&"x".repeat(50_000), 10));
-            tokio::time::sleep(pace).await;
-            assert_eq!(bench.runtime.status().running, 1);
+            bench.until(|status| status.running == 1).await;
             vec![frames]
         }
         Phase::Decode => {
@@ -215,7 +220,7 @@ async fn bring(bench: &Bench, phase: Phase) -> Vec<Receiver<Frame>> {
         }
         Phase::Paused => {
             let frames = bench.start_with(vec![endless()], None, 1);
-            tokio::time::sleep(pace * 2).await;
+            tokio::time::sleep(Duration::from_millis(30)).await;
             vec![frames]
         }
     }
