@@ -94,6 +94,12 @@ impl SessionActor {
 
     /// Carries out what the session said: its text first, then what follows.
     fn proceed(&mut self, mut progress: Progress, ctx: &mut Context<Self>) {
+        // Rows of a prompt that is echoed come without being asked for, also while the client is
+        // waited for.
+        if let Some(held) = &mut self.held {
+            held.extend(progress);
+            return;
+        }
         if let Some(delta) = progress.delta.take() {
             match self.out.try_send(self.frame(delta)) {
                 Ok(()) => {}

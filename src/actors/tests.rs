@@ -329,6 +329,26 @@ fn a_client_that_reads_slowly_loses_nothing() {
 }
 
 #[test]
+fn a_long_echo_to_a_slow_reader_loses_nothing() {
+    run(paced(), |bench| async move {
+        let prompt: String = (0..400).map(|n| char::from(b'a' + (n % 26) as u8)).collect();
+        let logprobs = Some(LogprobsRequest { top: 0 });
+        let echo = Generation { echo: true, logprobs, ..generation(&prompt, 2) };
+        let mut slow = bench.start_with(vec![echo], None, 1);
+        let (mut text, mut tokens) = (String::new(), 0);
+        while let Some(frame) = slow.recv().await {
+            if let FrameBody::Delta(delta) = frame.body {
+                text.push_str(&delta.text);
+                tokens += delta.tokens.len();
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        assert_eq!((text.get(..400), tokens), (Some(prompt.as_str()), 402));
+        bench.all_zero().await;
+    });
+}
+
+#[test]
 fn choices_of_one_request_share_a_channel_and_all_end() {
     run(paced(), |bench| async move {
         let choices = (0..6).map(|choice| Generation { choice, ..short() }).collect();

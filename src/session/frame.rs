@@ -33,6 +33,14 @@ pub struct Delta {
     pub tokens: Vec<TokenEntry>,
 }
 
+impl Delta {
+    /// Appends what came after it.
+    pub fn extend(&mut self, later: Delta) {
+        self.text.push_str(&later.text);
+        self.tokens.extend(later.tokens);
+    }
+}
+
 /// A generated (or, with `echo`, prompt) token with its log-probability.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TokenEntry {

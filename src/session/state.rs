@@ -39,6 +39,21 @@ pub struct Progress {
     pub then: Then,
 }
 
+impl Progress {
+    /// Takes up what the session said after this: its text is appended, and what happens is what
+    /// it said last, unless it was over already.
+    pub fn extend(&mut self, later: Progress) {
+        match (&mut self.delta, later.delta) {
+            (Some(delta), Some(more)) => delta.extend(more),
+            (delta @ None, more) => *delta = more,
+            (Some(_), None) => {}
+        }
+        if !matches!(self.then, Then::End(_)) {
+            self.then = later.then;
+        }
+    }
+}
+
 /// What happens to a session now.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Then {
