@@ -46,6 +46,7 @@ mod masks;
 mod matcher;
 mod program;
 mod regex;
+pub mod regular;
 mod segments;
 mod source;
 mod trie;
