@@ -24,7 +24,7 @@ const HEIGHT_MAX: u32 = 100_000;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub(crate) node: NodeId,
-    /// Rounds made, for a counted loop; else 0.
+    /// The register: rounds made by a counted loop, or what the node's role says; else 0.
     pub(crate) count: u32,
     pub(crate) parent: StackId,
     /// Frames in the stack, this one included.
@@ -171,7 +171,7 @@ impl Builder {
             if let Node::Switch(span) = program.nodes[frame.node as usize]
                 && let Some(next) = program.follow(span, byte)
             {
-                self.open.push((next, 0, frame.parent));
+                self.open.push((next, frame.count, frame.parent));
             }
         }
         self.close(program, fuel)
@@ -192,7 +192,7 @@ impl Builder {
             if let Node::Token { set, next } = program.nodes[frame.node as usize]
                 && is_in(set)
             {
-                self.open.push((next, 0, frame.parent));
+                self.open.push((next, frame.count, frame.parent));
             }
         }
         self.close(program, fuel)
@@ -213,7 +213,7 @@ impl Builder {
             match program.nodes[node as usize] {
                 Node::Return => self.pop_frame(parent),
                 Node::Switch(_) | Node::Token { .. } => {
-                    let item = self.push_frame(program, node, 0, parent)?;
+                    let item = self.push_frame(program, node, count, parent)?;
                     self.closed.items.push(item);
                     if self.closed.items.len() > self.items_max {
                         self.settle();
@@ -223,14 +223,31 @@ impl Builder {
                     }
                 }
                 Node::Split(span) => {
-                    if self.visited.insert((node, 0, parent)) {
+                    if self.visited.insert((node, count, parent)) {
                         let targets = program.targets(span);
-                        self.open.extend(targets.iter().map(|&target| (target, 0, parent)));
+                        self.open.extend(targets.iter().map(|&target| (target, count, parent)));
                     }
                 }
                 Node::Call { start, next } => {
-                    let frame = self.push_frame(program, next, 0, parent)?;
+                    let frame = self.push_frame(program, next, count, parent)?;
                     self.open.push((start, 0, frame));
+                }
+                Node::Enter { start, next, register } => {
+                    // What follows a tail call is what follows the caller.
+                    let below = match next {
+                        Program::RETURN => parent,
+                        _ => self.push_frame(program, next, count, parent)?,
+                    };
+                    self.open.push((start, register, below));
+                }
+                Node::Hub { next } => self.open.push((next, count, parent)),
+                Node::Tick { .. }
+                | Node::Guard { .. }
+                | Node::Member { .. }
+                | Node::Close { .. } => {
+                    if let Some((next, count)) = program.pass(node, count) {
+                        self.open.push((next, count, parent));
+                    }
                 }
                 Node::Loop(index) => {
                     if self.visited.insert((node, count, parent)) {
@@ -294,7 +311,7 @@ impl Builder {
             parent,
             height: below.height + 1,
             finish_bytes: below.finish_bytes.saturating_add(cost),
-            has_counts: below.has_counts || matches!(program.nodes[node as usize], Node::Loop(_)),
+            has_counts: below.has_counts || program.counts(node),
         });
         let frames = &self.frames;
         self.frame_ids.insert_unique(hash, id, |&id| {
@@ -417,12 +434,7 @@ impl Builder {
                 stack = self.frames[stack as usize].parent;
             }
             for frame in above.into_iter().rev() {
-                let count = match program.nodes[frame.node as usize] {
-                    Node::Loop(index) => {
-                        program.loops[index as usize].abstracted(frame.count, rounds)
-                    }
-                    _ => frame.count,
-                };
+                let count = program.abstracted(frame.node, frame.count, rounds);
                 stack = self.push_frame(program, frame.node, count, stack)?;
             }
             self.closed.items.push(stack);

@@ -1,7 +1,10 @@
 //! What every kind of grammar is lowered to first: hash-consed expressions and named rules.
 
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
+use super::members::MemberRules;
+use super::text::TextMachine;
 use crate::TokenId;
 
 /// An expression of an [`ExprPool`]. Equal expressions of a pool have equal ids.
@@ -152,6 +155,29 @@ pub enum Expr {
     Rule(RuleId),
     /// One token of the set.
     Token(TokenSet),
+    /// A text of the machine, by its number in the pool.
+    Text(u32),
+    /// An object, or what is written like one, by its number in the pool.
+    Members(u32),
+}
+
+/// An object: members between brackets, told apart by their keys.
+#[derive(Clone, Debug)]
+pub struct Members {
+    /// What comes first, as `{`.
+    pub open: Box<[u8]>,
+    /// What comes last, as `}`.
+    pub close: Box<[u8]>,
+    /// The keys, quotes apart; what ends a text is the number of its key.
+    pub keys: Arc<TextMachine>,
+    /// The value of each key, declared and free ones; `None`: the key is all there is.
+    pub values: Box<[Option<RuleId>]>,
+    /// Whether keys stand in quotes.
+    pub quoted: bool,
+    /// What keys there may be.
+    pub rules: MemberRules,
+    /// Whitespace characters in one place, at most.
+    pub gap_max: u32,
 }
 
 /// A named rule.
@@ -169,6 +195,8 @@ pub struct ExprPool {
     exprs: Vec<Expr>,
     ids: FxHashMap<Expr, ExprId>,
     rules: Vec<Rule>,
+    texts: Vec<Arc<TextMachine>>,
+    members: Vec<Members>,
 }
 
 impl Default for ExprPool {
@@ -185,7 +213,13 @@ impl ExprPool {
 
     /// A pool without rules.
     pub fn new() -> Self {
-        let mut pool = Self { exprs: Vec::new(), ids: FxHashMap::default(), rules: Vec::new() };
+        let mut pool = Self {
+            exprs: Vec::new(),
+            ids: FxHashMap::default(),
+            rules: Vec::new(),
+            texts: Vec::new(),
+            members: Vec::new(),
+        };
         pool.intern(Expr::Never);
         pool.intern(Expr::Empty);
         pool
@@ -275,6 +309,28 @@ impl ExprPool {
     /// One token of the set.
     pub fn token(&mut self, set: TokenSet) -> ExprId {
         self.intern(Expr::Token(set))
+    }
+
+    /// A text of the machine.
+    pub fn text(&mut self, machine: Arc<TextMachine>) -> ExprId {
+        self.texts.push(machine);
+        self.intern(Expr::Text(self.texts.len() as u32 - 1))
+    }
+
+    /// The machine with a number.
+    pub(super) fn text_machine(&self, number: u32) -> &Arc<TextMachine> {
+        &self.texts[number as usize]
+    }
+
+    /// An object.
+    pub fn members(&mut self, members: Members) -> ExprId {
+        self.members.push(members);
+        self.intern(Expr::Members(self.members.len() as u32 - 1))
+    }
+
+    /// The object with a number.
+    pub(super) fn members_of(&self, number: u32) -> &Members {
+        &self.members[number as usize]
     }
 
     /// One after the other.

@@ -5,8 +5,10 @@
 //! repetitions are written out; all others become calls and counted loops.
 
 mod finish;
+mod members;
 mod rules;
 mod switches;
+mod text;
 
 use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -15,7 +17,8 @@ use std::hash::{Hash, Hasher};
 use super::error::{GrammarError, LimitError};
 use super::expr::{Expr, ExprId, ExprPool, RuleId, TokenSet};
 use super::limits::{Fuel, Limits};
-use super::program::{Arm, CountedLoop, Node, NodeId, Program, Span};
+use super::members::Machine;
+use super::program::{Arm, CountedLoop, Node, NodeId, Program, Role, Span};
 use rules::RuleFacts;
 
 /// A repetition is written out when that takes at most so many nodes.
@@ -51,6 +54,9 @@ pub(crate) struct Graph {
     pub(crate) targets: Vec<NodeId>,
     pub(crate) loops: Vec<CountedLoop>,
     pub(crate) token_sets: Vec<TokenSet>,
+    /// What registers mean, by node.
+    pub(crate) roles: Vec<Role>,
+    pub(crate) machines: Vec<Machine>,
     pub(crate) start: NodeId,
     /// Start of each rule that is called, with the rule.
     pub(crate) starts: Vec<(RuleId, NodeId)>,
@@ -64,6 +70,12 @@ struct Lowering<'p, 'f> {
     targets: Vec<NodeId>,
     loops: Vec<CountedLoop>,
     token_sets: Vec<TokenSet>,
+    roles: Vec<Role>,
+    /// Role of the nodes that are being made.
+    role: Role,
+    machines: Vec<Machine>,
+    text_starts: FxHashMap<u32, NodeId>,
+    members_starts: FxHashMap<u32, NodeId>,
     starts: FxHashMap<RuleId, NodeId>,
     pending: Vec<RuleId>,
     lowered: FxHashMap<(ExprId, NodeId), NodeId>,
@@ -84,6 +96,11 @@ impl<'p, 'f> Lowering<'p, 'f> {
             targets: Vec::new(),
             loops: Vec::new(),
             token_sets: Vec::new(),
+            roles: vec![Role::Plain],
+            role: Role::Plain,
+            machines: Vec::new(),
+            text_starts: FxHashMap::default(),
+            members_starts: FxHashMap::default(),
             starts: FxHashMap::default(),
             pending: Vec::new(),
             lowered: FxHashMap::default(),
@@ -103,6 +120,8 @@ impl<'p, 'f> Lowering<'p, 'f> {
             targets: self.targets,
             loops: self.loops,
             token_sets: self.token_sets,
+            roles: self.roles,
+            machines: self.machines,
             start,
             starts: self.starts.into_iter().collect(),
         }
@@ -113,7 +132,9 @@ impl<'p, 'f> Lowering<'p, 'f> {
         if let Some(&start) = self.starts.get(&rule) {
             return start;
         }
+        let before = std::mem::take(&mut self.role);
         let start = self.reserve();
+        self.role = before;
         self.starts.insert(rule, start);
         self.pending.push(rule);
         start
@@ -133,12 +154,14 @@ impl<'p, 'f> Lowering<'p, 'f> {
             return Err(LimitError::Nodes { max: self.nodes_max });
         }
         self.nodes.push(node);
+        self.roles.push(self.role);
         Ok((self.nodes.len() - 1) as NodeId)
     }
 
     /// A node to be filled in later; nothing comes of it until then.
     fn reserve(&mut self) -> NodeId {
         self.nodes.push(Node::Split(Span { first: 0, count: 0 }));
+        self.roles.push(self.role);
         (self.nodes.len() - 1) as NodeId
     }
 
@@ -151,6 +174,12 @@ impl<'p, 'f> Lowering<'p, 'f> {
     fn set_split(&mut self, node: NodeId, targets: &[NodeId]) {
         let span = self.span_of_targets(targets);
         self.nodes[node as usize] = Node::Split(span);
+    }
+
+    fn set_switch(&mut self, node: NodeId, arms: &[Arm]) {
+        let first = self.arms.len() as u32;
+        self.arms.extend_from_slice(arms);
+        self.nodes[node as usize] = Node::Switch(Span { first, count: arms.len() as u32 });
     }
 
     fn split(&mut self, targets: &[NodeId]) -> Result<NodeId, LimitError> {
@@ -167,7 +196,9 @@ impl<'p, 'f> Lowering<'p, 'f> {
         arms.hash(&mut hasher);
         let hash = hasher.finish();
         let found = self.switches.find(hash, |&node| match self.nodes[node as usize] {
-            Node::Switch(span) => self.arms[span.range()] == *arms,
+            Node::Switch(span) => {
+                self.roles[node as usize] == self.role && self.arms[span.range()] == *arms
+            }
             _ => false,
         });
         if let Some(&node) = found {
@@ -224,6 +255,8 @@ impl<'p, 'f> Lowering<'p, 'f> {
             }
             Expr::Repeat { body, min, max } => self.lower_repeat(body, min, max, next),
             Expr::Rule(rule) => self.lower_call(rule, next),
+            Expr::Text(number) => self.lower_text(number, next),
+            Expr::Members(number) => self.lower_members(number, next),
             Expr::Token(set) => {
                 let index = self.token_sets.iter().position(|known| *known == set);
                 let index = index.unwrap_or_else(|| {

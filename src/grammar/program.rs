@@ -2,6 +2,7 @@
 
 use super::charloop::CharLoop;
 use super::expr::TokenSet;
+use super::members::{Machine, Progress, Progresses};
 
 /// Index of a node in its program.
 pub(crate) type NodeId = u32;
@@ -24,6 +25,35 @@ pub(crate) enum Node {
     Loop(u32),
     /// Consume a token of the set with this index.
     Token { set: u32, next: NodeId },
+    /// As `Call`, with something in the register of the new top frame.
+    Enter { start: NodeId, next: NodeId, register: u32 },
+    /// A character is done: the register counts how many more may come, and it takes at least
+    /// `needs` of them to end the text from `next`.
+    Tick { next: NodeId, needs: u32 },
+    /// Go on only if one of a set of keys may come next.
+    Guard { machine: u32, set: u32, next: NodeId },
+    /// A key is written.
+    Member { machine: u32, key: u32, next: NodeId },
+    /// Where the next member starts or the object ends; what that takes the register says.
+    Hub { next: NodeId },
+    /// Go on only if the object may end.
+    Close { machine: u32, next: NodeId },
+}
+
+/// What the register of a frame means, by the frame's node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Role {
+    /// Nothing, or the rounds of a counted loop.
+    #[default]
+    Plain,
+    /// Characters that may still come; it never takes more than `needs_max` to end the text.
+    Characters { needs_max: u32 },
+    /// Progress of an object, on the way to its next hub.
+    ToHub { machine: u32, is_first: bool },
+    /// Progress of an object, at a state of the key.
+    Key { machine: u32, state: u32 },
+    /// Progress of an object, on the way to a state of the key or past its end.
+    InKey { machine: u32 },
 }
 
 /// A run of arms or of targets.
@@ -80,6 +110,12 @@ pub(crate) struct Program {
     pub(crate) classes: ByteClasses,
     /// What a wide switch repeats, sorted by node.
     pub(crate) char_loops: Vec<(NodeId, CharLoop)>,
+    /// What registers mean, by node; empty if all are plain.
+    pub(crate) roles: Vec<Role>,
+    /// The rules of objects.
+    pub(crate) machines: Vec<Machine>,
+    /// How far objects have come, by the numbers that registers hold.
+    pub(crate) progresses: Progresses,
 }
 
 impl Program {
@@ -110,11 +146,101 @@ impl Program {
         self.char_loops.get(index).map(|(_, char_loop)| char_loop)
     }
 
+    /// What the register of a frame at a node means.
+    #[inline]
+    pub(crate) fn role(&self, node: NodeId) -> Role {
+        self.roles.get(node as usize).copied().unwrap_or_default()
+    }
+
     /// Least bytes that finish a frame: from its node, with its register, to the end of its rule.
     pub(crate) fn frame_cost(&self, node: NodeId, count: u32) -> u32 {
+        if let Node::Loop(index) = self.nodes[node as usize] {
+            return self.loops[index as usize].cost_from(count, &self.costs);
+        }
+        match self.role(node) {
+            Role::Plain | Role::Characters { .. } => self.costs[node as usize],
+            Role::ToHub { .. } | Role::Key { .. } | Role::InKey { .. } => {
+                self.member_cost(node, &self.progresses.get(count))
+            }
+        }
+    }
+
+    /// Least bytes from a node of an object to the object's end.
+    fn member_cost(&self, node: NodeId, progress: &Progress) -> u32 {
+        match self.role(node) {
+            Role::Plain | Role::Characters { .. } => return self.costs[node as usize],
+            Role::ToHub { machine, is_first } => {
+                let to_hub = self.costs[node as usize];
+                let rest = self.machines[machine as usize].finish_bytes(progress, is_first);
+                return to_hub.saturating_add(rest);
+            }
+            Role::Key { machine, state } => {
+                return self.machines[machine as usize].bytes_from_key(progress, state);
+            }
+            Role::InKey { .. } => {}
+        }
+        // What lies between two states of a key has no cycle.
+        let least = |nodes: &mut dyn Iterator<Item = NodeId>| {
+            nodes.map(|node| self.member_cost(node, progress)).min().unwrap_or(NO_WAY)
+        };
         match self.nodes[node as usize] {
-            Node::Loop(index) => self.loops[index as usize].cost_from(count, &self.costs),
+            Node::Switch(span) => {
+                least(&mut self.arms(span).iter().map(|arm| arm.next)).saturating_add(1)
+            }
+            Node::Split(span) => least(&mut self.targets(span).iter().copied()),
+            Node::Guard { machine, set, next } => {
+                if self.machines[machine as usize].may_add(progress, set) {
+                    self.member_cost(next, progress)
+                } else {
+                    NO_WAY
+                }
+            }
+            Node::Member { machine, key, .. } => {
+                self.machines[machine as usize].bytes_after_key(progress, key)
+            }
             _ => self.costs[node as usize],
+        }
+    }
+
+    /// Where a node that consumes nothing and looks at the register leads, and with what in it.
+    pub(crate) fn pass(&self, node: NodeId, register: u32) -> Option<(NodeId, u32)> {
+        match self.nodes[node as usize] {
+            Node::Tick { next, needs } => match register {
+                count::FREE => Some((next, count::FREE)),
+                _ => (register > needs).then(|| (next, register - 1)),
+            },
+            Node::Guard { machine, set, next } => {
+                let progress = self.progresses.get(register);
+                let passes = self.machines[machine as usize].may_add(&progress, set);
+                passes.then_some((next, register))
+            }
+            Node::Member { machine, key, next } => {
+                let progress = self.progresses.get(register);
+                let after = self.machines[machine as usize].after(&progress, key)?;
+                Some((next, self.progresses.number(after)))
+            }
+            Node::Close { machine, next } => {
+                let progress = self.progresses.get(register);
+                self.machines[machine as usize].may_close(&progress).then_some((next, 0))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the register of a frame at this node is a count that can be made abstract.
+    pub(crate) fn counts(&self, node: NodeId) -> bool {
+        matches!(self.nodes[node as usize], Node::Loop(_))
+            || matches!(self.role(node), Role::Characters { .. })
+    }
+
+    /// The register that stands for `register` as long as at most `rounds` more are counted.
+    pub(crate) fn abstracted(&self, node: NodeId, register: u32, rounds: u32) -> u32 {
+        match (self.nodes[node as usize], self.role(node)) {
+            (Node::Loop(index), _) => self.loops[index as usize].abstracted(register, rounds),
+            (_, Role::Characters { needs_max }) if register > needs_max.saturating_add(rounds) => {
+                count::FREE
+            }
+            _ => register,
         }
     }
 
@@ -125,6 +251,7 @@ impl Program {
             + self.targets.len() * size_of::<NodeId>()
             + self.loops.len() * size_of::<CountedLoop>()
             + self.char_loops.len() * size_of::<(NodeId, CharLoop)>()
+            + self.roles.len() * size_of::<Role>()
     }
 }
 

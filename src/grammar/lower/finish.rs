@@ -5,7 +5,9 @@ use crate::grammar::charloop::CharLoop;
 use crate::grammar::error::GrammarError;
 use crate::grammar::expr::RuleId;
 use crate::grammar::limits::Fuel;
-use crate::grammar::program::{Arm, ByteClasses, NO_WAY, Node, NodeId, Program, Span};
+use crate::grammar::members::{Progress, Progresses};
+use crate::grammar::program::{Arm, ByteClasses, NO_WAY, Node, NodeId, Program, Role, Span};
+use rustc_hash::FxHashMap;
 
 /// Turns a graph into a program that satisfies the invariants of [`Program`].
 pub(super) fn finish(
@@ -13,7 +15,7 @@ pub(super) fn finish(
     root: RuleId,
     fuel: &mut Fuel<'_>,
 ) -> Result<Program, GrammarError> {
-    let costs = least_costs(&graph, fuel)?;
+    let costs = least_costs(&mut graph, fuel)?;
     if costs[graph.start as usize] == NO_WAY {
         return Err(GrammarError::MatchesNothing { rule: culprit(&graph, root, &costs) });
     }
@@ -33,9 +35,20 @@ pub(super) fn finish(
         costs,
         classes,
         char_loops: Vec::new(),
+        roles: if graph.machines.is_empty() && is_plain(&graph.roles) {
+            Vec::new()
+        } else {
+            graph.roles
+        },
+        machines: graph.machines,
+        progresses: Progresses::default(),
     };
     program.char_loops = CharLoop::find_all(&program);
     Ok(program)
+}
+
+fn is_plain(roles: &[Role]) -> bool {
+    roles.iter().all(|role| *role == Role::Plain)
 }
 
 /// A rule that can never end, other than the root, if one is called.
@@ -46,15 +59,26 @@ fn culprit(graph: &Graph, root: RuleId, costs: &[u32]) -> Option<String> {
 }
 
 /// Least bytes from each node to the end of its rule, by relaxing the users of what has changed.
-fn least_costs(graph: &Graph, fuel: &mut Fuel<'_>) -> Result<Vec<u32>, GrammarError> {
+///
+/// Of an object, costs lead to the hub; from there its rules know how much there is to come.
+fn least_costs(graph: &mut Graph, fuel: &mut Fuel<'_>) -> Result<Vec<u32>, GrammarError> {
     let users = Users::new(graph);
+    let member_of = members_by_node(graph);
     let mut costs = vec![NO_WAY; graph.nodes.len()];
-    costs[Program::RETURN as usize] = 0;
     // First in, first out, with each node in the queue at most once.
-    let mut queue = std::collections::VecDeque::from([Program::RETURN]);
+    let mut queue = std::collections::VecDeque::new();
+    for (node, kind) in graph.nodes.iter().enumerate() {
+        if matches!(kind, Node::Return | Node::Hub { .. }) {
+            costs[node] = 0;
+            queue.push_back(node as NodeId);
+        }
+    }
     let mut queued = vec![false; graph.nodes.len()];
     while let Some(node) = queue.pop_front() {
         queued[node as usize] = false;
+        if let Some(&(machine, key)) = member_of.get(&node) {
+            graph.machines[machine].set_rest(key, costs[node as usize]);
+        }
         for &user in users.of(node) {
             fuel.spend(1)?;
             let cost = cost_of(graph, user, &costs);
@@ -73,7 +97,20 @@ fn cost_of(graph: &Graph, node: NodeId, costs: &[u32]) -> u32 {
     let cost = |node: NodeId| costs[node as usize];
     let least = |costs: &mut dyn Iterator<Item = u32>| costs.min().unwrap_or(NO_WAY);
     match graph.nodes[node as usize] {
-        Node::Return => 0,
+        Node::Return | Node::Hub { .. } => 0,
+        Node::Enter { start, next, .. } => {
+            let object = match graph.roles[start as usize] {
+                Role::ToHub { machine, .. } => {
+                    graph.machines[machine as usize].finish_bytes(&Progress::default(), true)
+                }
+                _ => 0,
+            };
+            object.saturating_add(cost(start)).saturating_add(cost(next))
+        }
+        Node::Tick { next, .. }
+        | Node::Guard { next, .. }
+        | Node::Member { next, .. }
+        | Node::Close { next, .. } => cost(next),
         Node::Switch(span) => {
             let arms = &graph.arms[span.range()];
             least(&mut arms.iter().map(|arm| cost(arm.next))).saturating_add(1)
@@ -138,8 +175,31 @@ fn for_each_successor(graph: &Graph, node: NodeId, mut visit: impl FnMut(NodeId)
             visit(graph.loops[index as usize].body);
             visit(graph.loops[index as usize].next);
         }
-        Node::Token { next, .. } => visit(next),
+        Node::Token { next, .. }
+        | Node::Tick { next, .. }
+        | Node::Guard { next, .. }
+        | Node::Member { next, .. }
+        | Node::Hub { next }
+        | Node::Close { next, .. } => visit(next),
+        Node::Enter { start, next, .. } => {
+            visit(start);
+            visit(next);
+            if let Role::ToHub { machine, .. } = graph.roles[start as usize] {
+                let members = graph.machines[machine as usize].member_nodes();
+                members.for_each(|(_, node)| visit(node));
+            }
+        }
     }
+}
+
+/// The nodes at which keys are written: of which machine, and which key.
+fn members_by_node(graph: &Graph) -> FxHashMap<NodeId, (usize, u32)> {
+    let machines = graph.machines.iter().enumerate();
+    machines
+        .flat_map(|(index, machine)| {
+            machine.member_nodes().map(move |(key, node)| (node, (index, key)))
+        })
+        .collect()
 }
 
 /// Takes away every way into a node that cannot reach its end.
@@ -164,7 +224,7 @@ fn prune(graph: &mut Graph, costs: &[u32]) {
                     graph.nodes[index] = Node::Split(Span { first, count: 1 });
                 }
             }
-            Node::Return | Node::Call { .. } | Node::Token { .. } => {}
+            _ => {}
         }
     }
 }

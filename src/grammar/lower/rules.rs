@@ -62,7 +62,9 @@ impl RuleFacts {
             | Expr::Literals(_)
             | Expr::Chars(_)
             | Expr::Byte(..)
+            | Expr::Members(_)
             | Expr::Token(_) => false,
+            Expr::Text(number) => pool.text_machine(*number).may_be_empty(),
             Expr::Seq(parts) => parts.iter().all(|&part| self.is_nullable(pool, part)),
             Expr::Alt(choices) => choices.iter().any(|&choice| self.is_nullable(pool, choice)),
             Expr::Repeat { body, min, .. } => *min == 0 || self.is_nullable(pool, *body),
@@ -92,7 +94,11 @@ impl RuleFacts {
                 let written = self.size(pool, *body).saturating_mul(max.unwrap_or(*min).max(1));
                 if written > super::UNROLLED_NODES_MAX { 3 } else { written }
             }
-            Expr::Rule(_) => 2,
+            Expr::Rule(_) | Expr::Members(_) => 2,
+            Expr::Text(number) => {
+                let states = pool.text_machine(*number).states.len();
+                u32::try_from(states).unwrap_or(u32::MAX).saturating_mul(4)
+            }
         };
         self.sizes.borrow_mut().insert(expr, size);
         size
@@ -174,6 +180,9 @@ fn calls_of(
 ) {
     match pool.get(expr) {
         Expr::Rule(rule) => calls.push(*rule),
+        Expr::Members(number) if !leading => {
+            calls.extend(pool.members_of(*number).values.iter().flatten());
+        }
         Expr::Repeat { body, .. } => calls_of(pool, *body, leading, is_nullable, calls),
         Expr::Alt(choices) => {
             for &choice in choices {

@@ -39,7 +39,7 @@ impl<'t> Branch<'t> {
 }
 
 /// Adds an arm, which joins the one before if that ends just below it and leads to the same node.
-fn push_arm(arms: &mut Vec<Arm>, arm: Arm) {
+pub(super) fn push_arm(arms: &mut Vec<Arm>, arm: Arm) {
     match arms.last_mut() {
         Some(last) if last.next == arm.next && last.high.checked_add(1) == Some(arm.low) => {
             last.high = arm.high;

@@ -1,0 +1,234 @@
+//! Automata over characters as switches over bytes.
+
+use std::sync::Arc;
+
+use regex_syntax::utf8::{Utf8Range, Utf8Sequences};
+use smallvec::SmallVec;
+
+use super::Lowering;
+use crate::grammar::error::{GrammarError, LimitError};
+use crate::grammar::program::{Arm, Node, NodeId, Program, Role};
+use crate::grammar::regular::DfaArm;
+use crate::grammar::text::{SHORT_ESCAPES, Spelling, TextMachine};
+
+/// The bytes of some characters beyond ASCII, and where they lead.
+type Sequence = (SmallVec<[Utf8Range; 4]>, NodeId);
+
+/// Where the arms of one state lead, by the way their characters are written.
+#[derive(Default)]
+struct Spelled {
+    ascii: Vec<Arm>,
+    beyond: Vec<Sequence>,
+    /// Short escapes, by letter.
+    escapes: Vec<Arm>,
+    /// Control characters without a short escape.
+    controls: Vec<(u8, NodeId)>,
+}
+
+impl Lowering<'_, '_> {
+    /// A text that goes on at `next`.
+    pub(super) fn lower_text(
+        &mut self,
+        number: u32,
+        next: NodeId,
+    ) -> Result<NodeId, GrammarError> {
+        let machine = Arc::clone(self.pool.text_machine(number));
+        if machine.states.is_empty() {
+            return Ok(self.reserve());
+        }
+        let Some(max) = machine.max_chars else {
+            let nodes = self.reserve_states(&machine, |_| Role::Plain);
+            self.lower_states(&machine, &nodes, &|to| nodes[to as usize], next)?;
+            return Ok(nodes[0]);
+        };
+        let needs = machine.chars_to_end();
+        if needs[0] > max {
+            return Ok(self.reserve());
+        }
+        let start = match self.text_starts.get(&number) {
+            Some(&start) => start,
+            None => {
+                let start = self.lower_counted_text(&machine, &needs)?;
+                self.text_starts.insert(number, start);
+                start
+            }
+        };
+        Ok(self.push(Node::Enter { start, next, register: max })?)
+    }
+
+    /// A text whose characters are counted, as a rule of its own.
+    fn lower_counted_text(
+        &mut self,
+        machine: &TextMachine,
+        needs: &[u32],
+    ) -> Result<NodeId, GrammarError> {
+        let known = needs.iter().copied().filter(|needs| *needs != u32::MAX);
+        let role = Role::Characters { needs_max: known.max().unwrap_or(0) };
+        let before = std::mem::replace(&mut self.role, role);
+        let nodes = self.reserve_states(machine, |_| role);
+        let mut ticks = Vec::with_capacity(nodes.len());
+        for (&next, &needs) in nodes.iter().zip(needs) {
+            ticks.push(self.push(Node::Tick { next, needs })?);
+        }
+        self.lower_states(machine, &nodes, &|to| ticks[to as usize], Program::RETURN)?;
+        self.role = before;
+        Ok(nodes[0])
+    }
+
+    /// A node for each state.
+    pub(super) fn reserve_states(
+        &mut self,
+        machine: &TextMachine,
+        role: impl Fn(u32) -> Role,
+    ) -> Vec<NodeId> {
+        let before = self.role;
+        let nodes = (0..machine.states.len() as u32)
+            .map(|state| {
+                self.role = role(state);
+                self.reserve()
+            })
+            .collect();
+        self.role = before;
+        nodes
+    }
+
+    fn lower_states(
+        &mut self,
+        machine: &TextMachine,
+        nodes: &[NodeId],
+        entry: &dyn Fn(u32) -> NodeId,
+        next: NodeId,
+    ) -> Result<(), GrammarError> {
+        for (state, &node) in machine.states.iter().zip(nodes) {
+            let arms = self.char_arms(&state.arms, entry, machine.spelling)?;
+            match (arms.is_empty(), state.end) {
+                (_, None) => self.set_switch(node, &arms),
+                (true, Some(_)) => self.set_split(node, &[next]),
+                (false, Some(_)) => {
+                    let switch = self.switch(&arms)?;
+                    self.set_split(node, &[switch, next]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The arms of a switch for the characters of one state.
+    pub(super) fn char_arms(
+        &mut self,
+        arms: &[DfaArm],
+        entry: &dyn Fn(u32) -> NodeId,
+        spelling: Spelling,
+    ) -> Result<Vec<Arm>, LimitError> {
+        let mut spelled = Spelled::default();
+        for arm in arms {
+            self.fuel.spend(1)?;
+            spelled.add(arm.low, arm.high, entry(arm.next), spelling);
+        }
+        let mut all = std::mem::take(&mut spelled.ascii);
+        if !spelled.escapes.is_empty() || !spelled.controls.is_empty() {
+            let next = self.escapes(spelled.escapes, &spelled.controls)?;
+            all.push(Arm { low: b'\\', high: b'\\', next });
+        }
+        all.sort_unstable_by_key(|arm| arm.low);
+        spelled.beyond.sort_unstable_by(|a, b| starts(a).cmp(starts(b)));
+        self.fuel.spend(spelled.beyond.len() as u32)?;
+        all.extend(self.sequence_arms(&spelled.beyond, 0)?);
+        Ok(all)
+    }
+
+    /// Where a backslash leads.
+    fn escapes(
+        &mut self,
+        mut letters: Vec<Arm>,
+        controls: &[(u8, NodeId)],
+    ) -> Result<NodeId, LimitError> {
+        if !controls.is_empty() {
+            let mut tens = Vec::new();
+            for ten in 0..2u8 {
+                let mut digits: Vec<Arm> = Vec::new();
+                for &(control, next) in controls.iter().filter(|(control, _)| control >> 4 == ten) {
+                    let digit = b"0123456789abcdef"[usize::from(control & 15)];
+                    digits.push(Arm { low: digit, high: digit, next });
+                }
+                if !digits.is_empty() {
+                    let next = self.switch(&digits)?;
+                    tens.push(Arm { low: b'0' + ten, high: b'0' + ten, next });
+                }
+            }
+            let mut next = self.switch(&tens)?;
+            for _ in 0..2 {
+                next = self.switch(&[Arm { low: b'0', high: b'0', next }])?;
+            }
+            letters.push(Arm { low: b'u', high: b'u', next });
+        }
+        letters.sort_unstable_by_key(|arm| arm.low);
+        self.switch(&letters)
+    }
+
+    /// The arms for sequences that agree before `depth`. Their ranges at `depth` are equal or
+    /// disjoint, because the sequences come from disjoint ranges of characters.
+    fn sequence_arms(
+        &mut self,
+        sequences: &[Sequence],
+        depth: usize,
+    ) -> Result<Vec<Arm>, LimitError> {
+        let mut arms: Vec<Arm> = Vec::new();
+        for group in sequences.chunk_by(|a, b| a.0.get(depth) == b.0.get(depth)) {
+            let Some((first, target)) = group.first() else { continue };
+            let Some(range) = first.get(depth) else { continue };
+            let next = if first.len() == depth + 1 {
+                *target
+            } else {
+                let inner = self.sequence_arms(group, depth + 1)?;
+                self.switch(&inner)?
+            };
+            super::switches::push_arm(&mut arms, Arm { low: range.start, high: range.end, next });
+        }
+        Ok(arms)
+    }
+}
+
+impl Spelled {
+    fn add(&mut self, low: u32, high: u32, next: NodeId, spelling: Spelling) {
+        let mut from = low;
+        if spelling == Spelling::Json {
+            let escaped = |character: &u32| matches!(*character, 0..0x20 | 0x22 | 0x5C);
+            for special in (low..=high.min(0x5C)).filter(escaped) {
+                if from < special {
+                    self.add_plain(from, special - 1, next);
+                }
+                from = special + 1;
+                self.add_escaped(special as u8, next);
+            }
+        }
+        if from <= high {
+            self.add_plain(from, high, next);
+        }
+    }
+
+    fn add_escaped(&mut self, character: u8, next: NodeId) {
+        match SHORT_ESCAPES.iter().find(|&&(short, _)| short == character) {
+            Some(&(_, letter)) => self.escapes.push(Arm { low: letter, high: letter, next }),
+            None => self.controls.push((character, next)),
+        }
+    }
+
+    fn add_plain(&mut self, low: u32, high: u32, next: NodeId) {
+        if low < 0x80 {
+            let arm = Arm { low: low as u8, high: high.min(0x7F) as u8, next };
+            super::switches::push_arm(&mut self.ascii, arm);
+        }
+        let (Some(low), Some(high)) = (char::from_u32(low.max(0x80)), char::from_u32(high)) else {
+            return;
+        };
+        if low <= high {
+            let sequences = Utf8Sequences::new(low, high);
+            self.beyond.extend(sequences.map(|sequence| (sequence.as_slice().into(), next)));
+        }
+    }
+}
+
+fn starts(sequence: &Sequence) -> impl Iterator<Item = u8> + '_ {
+    sequence.0.iter().map(|range| range.start)
+}

@@ -1,0 +1,340 @@
+//! The members of an object: which key may come next, and when the object may end.
+//!
+//! What has been written so far is a [`Progress`]; the key that comes next moves it on. The rules
+//! are exact: a key is allowed only if the object can still be completed after it.
+
+use std::sync::{Mutex, PoisonError};
+
+use indexmap::IndexSet;
+use smallvec::SmallVec;
+
+use super::program::{NO_WAY, NodeId};
+
+/// A key that may be written: an index into [`MemberRules::keys`], or one more for free keys.
+pub(crate) type KeyId = u32;
+
+/// Keys that must and that must not be there, by their ids, ascending.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Presence {
+    /// Keys without which the object is not complete.
+    pub required: Box<[u32]>,
+    /// Keys that may not be there.
+    pub forbidden: Box<[u32]>,
+}
+
+/// In which order declared keys come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyOrder {
+    /// As declared, each at most once; free keys after them.
+    Declared,
+    /// Any order, each at most once; free keys anywhere.
+    Any,
+}
+
+/// Which keys an object may have.
+///
+/// Invariant: `presence` is not empty; its lists are ascending and name declared keys.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MemberRules {
+    /// How many keys are declared; their ids are below this number.
+    pub declared: u32,
+    /// Order of the declared keys.
+    pub order: KeyOrder,
+    /// What must be there: any one of these.
+    pub presence: Box<[Presence]>,
+    /// Least number of members.
+    pub min: u32,
+    /// Greatest number of members; `None`: any.
+    pub max: Option<u32>,
+}
+
+/// How far an object has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Progress {
+    /// Declared keys below this one are over; only in declared order.
+    position: u32,
+    /// Members so far; only where their number matters.
+    count: u32,
+    /// Declared keys that were written; only as far as it matters.
+    seen: SmallVec<[u64; 2]>,
+}
+
+impl Progress {
+    fn has(&self, key: KeyId) -> bool {
+        self.seen.get(key as usize / 64).is_some_and(|word| word >> (key % 64) & 1 == 1)
+    }
+
+    fn add(&mut self, key: KeyId) {
+        let word = key as usize / 64;
+        if self.seen.len() <= word {
+            self.seen.resize(word + 1, 0);
+        }
+        self.seen[word] |= 1 << (key % 64);
+    }
+}
+
+/// The rules of one object with what is known once it is lowered.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    rules: MemberRules,
+    /// Whether keys need be remembered, and not only how far their order has come.
+    remembers: bool,
+    /// Least bytes of a member of each key, without a comma, the declared ones first;
+    /// [`NO_WAY`]: it has no value.
+    bytes: Vec<u32>,
+    /// Least bytes of what comes after each key, to the end of the member.
+    rests: Vec<u32>,
+    /// For each state of the key: the keys that it may become, and the least bytes to their ends.
+    reaches: Vec<Box<[(KeyId, u32)]>>,
+    /// Sets of keys that guards ask about.
+    sets: Vec<Box<[KeyId]>>,
+    /// The node at which each key is written; 0: there is none.
+    member_nodes: Vec<NodeId>,
+    /// Bytes before the first state of a key.
+    quote_bytes: u32,
+}
+
+/// Bytes that separate two members, and that end an object.
+const COMMA_BYTES: u32 = 1;
+const CLOSE_BYTES: u32 = 1;
+
+impl Machine {
+    /// A machine for rules, given what each state of the key may become.
+    pub(super) fn new(
+        rules: MemberRules,
+        reaches: Vec<Box<[(KeyId, u32)]>>,
+        keys: usize,
+        is_quoted: bool,
+    ) -> Self {
+        let alone = matches!(&*rules.presence, [only] if only.forbidden.is_empty());
+        let remembers = rules.order == KeyOrder::Any || !alone;
+        let unknown = vec![NO_WAY; keys];
+        Self {
+            rules,
+            remembers,
+            bytes: unknown.clone(),
+            rests: unknown,
+            reaches,
+            sets: Vec::new(),
+            member_nodes: vec![0; keys],
+            quote_bytes: u32::from(is_quoted),
+        }
+    }
+
+    /// Says at which node a key is written.
+    pub(super) fn set_member_node(&mut self, key: KeyId, node: NodeId) {
+        self.member_nodes[key as usize] = node;
+    }
+
+    /// The nodes at which keys are written, with their keys.
+    pub(super) fn member_nodes(&self) -> impl Iterator<Item = (KeyId, NodeId)> {
+        let nodes = self.member_nodes.iter().enumerate();
+        nodes.map(|(key, &node)| (key as KeyId, node)).filter(|(_, node)| *node != 0)
+    }
+
+    /// The number of a set of keys.
+    pub(super) fn set(&mut self, keys: &[KeyId]) -> u32 {
+        let known = self.sets.iter().position(|set| **set == *keys);
+        known.unwrap_or_else(|| {
+            self.sets.push(keys.into());
+            self.sets.len() - 1
+        }) as u32
+    }
+
+    /// Keys that a state of the key may become, ascending.
+    pub(super) fn keys_from(&self, state: u32) -> Vec<KeyId> {
+        self.reaches[state as usize].iter().map(|&(key, _)| key).collect()
+    }
+
+    /// Says how many bytes come after a key at least.
+    pub(super) fn set_rest(&mut self, key: KeyId, rest: u32) {
+        let Some(start) = self.reaches.first() else { return };
+        let Ok(at) = start.binary_search_by_key(&key, |&(key, _)| key) else { return };
+        self.rests[key as usize] = rest;
+        self.bytes[key as usize] = (start[at].1 + self.quote_bytes).saturating_add(rest);
+    }
+
+    fn is_declared(&self, key: KeyId) -> bool {
+        key < self.rules.declared
+    }
+
+    fn is_possible(&self, key: KeyId) -> bool {
+        self.bytes.get(key as usize).is_some_and(|bytes| *bytes != NO_WAY)
+    }
+
+    /// The progress after one more member, if the object can be completed then.
+    pub(crate) fn after(&self, progress: &Progress, key: KeyId) -> Option<Progress> {
+        if !self.is_possible(key) {
+            return None;
+        }
+        let mut after = progress.clone();
+        if self.is_declared(key) {
+            if progress.has(key) || key < progress.position {
+                return None;
+            }
+            if self.remembers {
+                after.add(key);
+            }
+        }
+        if self.rules.order == KeyOrder::Declared {
+            let skipped_to = key.min(self.rules.declared);
+            if !self.remembers && self.skips_required(progress.position, skipped_to) {
+                return None;
+            }
+            after.position = (skipped_to + 1).min(self.rules.declared);
+        }
+        if self.counts() {
+            let most = self.rules.max.map_or(self.rules.min, |max| max.saturating_add(1));
+            after.count = (progress.count + 1).min(most);
+        }
+        self.is_viable(&after).then_some(after)
+    }
+
+    fn counts(&self) -> bool {
+        self.rules.min > 0 || self.rules.max.is_some()
+    }
+
+    /// Whether a required key lies in a range of ids; only for rules with one presence.
+    fn skips_required(&self, from: u32, to: u32) -> bool {
+        self.rules.presence.first().is_some_and(|presence| {
+            let first = presence.required.partition_point(|&key| key < from);
+            presence.required.get(first).is_some_and(|&key| key < to)
+        })
+    }
+
+    /// Whether a required key is there, or, if it is not, may still come.
+    fn is_there(&self, progress: &Progress, key: KeyId) -> bool {
+        if self.remembers { progress.has(key) } else { key < progress.position }
+    }
+
+    fn may_come(&self, progress: &Progress, key: KeyId) -> bool {
+        self.is_possible(key) && key >= progress.position && !self.is_there(progress, key)
+    }
+
+    /// The members that one way of being complete still lacks: how many, and their bytes.
+    fn missing(&self, progress: &Progress, presence: &Presence) -> Option<(u32, u32)> {
+        if presence.forbidden.iter().any(|&key| self.is_there(progress, key)) {
+            return None;
+        }
+        let mut missing = (0u32, 0u32);
+        for &key in &presence.required {
+            if self.is_there(progress, key) {
+                continue;
+            }
+            if !self.may_come(progress, key) {
+                return None;
+            }
+            missing.0 += 1;
+            missing.1 = missing.1.saturating_add(self.bytes[key as usize]);
+        }
+        if self.rules.max.is_some_and(|max| progress.count.saturating_add(missing.0) > max) {
+            return None;
+        }
+        Some(missing)
+    }
+
+    /// Bytes of the cheapest members that fill up to the least number, beyond the missing ones.
+    fn filling(&self, progress: &Progress, presence: &Presence, missing: u32) -> Option<(u32, u32)> {
+        let have = progress.count.saturating_add(missing);
+        let lacking = self.rules.min.saturating_sub(have);
+        if lacking == 0 {
+            return Some((0, 0));
+        }
+        let is_spare = |key: &KeyId| {
+            self.may_come(progress, *key)
+                && presence.required.binary_search(key).is_err()
+                && presence.forbidden.binary_search(key).is_err()
+        };
+        let mut spare: Vec<u32> =
+            (0..self.rules.declared).filter(is_spare).map(|key| self.bytes[key as usize]).collect();
+        let free = (self.rules.declared as usize..self.bytes.len())
+            .map(|key| self.bytes[key])
+            .filter(|bytes| *bytes != NO_WAY)
+            .min();
+        if let Some(bytes) = free {
+            // Keys differ, so not all of them can be the shortest one.
+            spare.resize(spare.len() + lacking as usize, bytes.saturating_add(2));
+        }
+        spare.sort_unstable();
+        if spare.len() < lacking as usize {
+            return None;
+        }
+        let bytes = spare[..lacking as usize].iter().fold(0u32, |sum, bytes| sum.saturating_add(*bytes));
+        Some((lacking, bytes))
+    }
+
+    /// Least bytes from where a member may start or the object may end, to its end.
+    pub(crate) fn finish_bytes(&self, progress: &Progress, is_first: bool) -> u32 {
+        let ways = self.rules.presence.iter().filter_map(|presence| {
+            let (missing, bytes) = self.missing(progress, presence)?;
+            let (filling, more) = self.filling(progress, presence, missing)?;
+            let members = missing + filling;
+            let commas = members - u32::from(is_first && members > 0);
+            Some(bytes.saturating_add(more).saturating_add(commas.saturating_mul(COMMA_BYTES)))
+        });
+        ways.min().map_or(NO_WAY, |bytes| bytes.saturating_add(CLOSE_BYTES))
+    }
+
+    fn is_viable(&self, progress: &Progress) -> bool {
+        self.finish_bytes(progress, false) != NO_WAY
+    }
+
+    /// Whether the object may end.
+    pub(crate) fn may_close(&self, progress: &Progress) -> bool {
+        progress.count >= self.rules.min
+            && self.rules.presence.iter().any(|presence| {
+                presence.required.iter().all(|&key| self.is_there(progress, key))
+                    && !presence.forbidden.iter().any(|&key| self.is_there(progress, key))
+            })
+    }
+
+    /// Whether one of a set of keys may come next.
+    pub(crate) fn may_add(&self, progress: &Progress, set: u32) -> bool {
+        self.sets
+            .get(set as usize)
+            .is_some_and(|keys| keys.iter().any(|&key| self.after(progress, key).is_some()))
+    }
+
+    /// Least bytes to the end of the object from the end of a key.
+    pub(crate) fn bytes_after_key(&self, progress: &Progress, key: KeyId) -> u32 {
+        let Some(after) = self.after(progress, key) else { return NO_WAY };
+        self.rests[key as usize].saturating_add(self.finish_bytes(&after, false))
+    }
+
+    /// Least bytes to the end of the object from a state of the key.
+    pub(crate) fn bytes_from_key(&self, progress: &Progress, state: u32) -> u32 {
+        let ways = self.reaches[state as usize].iter();
+        ways.map(|&(key, bytes)| bytes.saturating_add(self.bytes_after_key(progress, key)))
+            .min()
+            .unwrap_or(NO_WAY)
+    }
+}
+
+/// The progresses that are met, each with a number: what a stack frame holds.
+#[derive(Debug)]
+pub(crate) struct Progresses {
+    known: Mutex<IndexSet<Progress>>,
+}
+
+impl Default for Progresses {
+    fn default() -> Self {
+        Self { known: Mutex::new(IndexSet::from([Progress::default()])) }
+    }
+}
+
+impl Progresses {
+    /// The number of the progress before any member.
+    pub(crate) const START: u32 = 0;
+
+    /// The number of a progress.
+    pub(crate) fn number(&self, progress: Progress) -> u32 {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert_full(progress).0 as u32
+    }
+
+    /// The progress with a number; the start for one that was never given out.
+    pub(crate) fn get(&self, number: u32) -> Progress {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get_index(number as usize).cloned().unwrap_or_default()
+    }
+}

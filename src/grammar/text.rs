@@ -1,0 +1,164 @@
+//! Texts by an automaton over characters, and how its characters are written.
+
+use super::regular::{Classifier, Dfa, DfaArm};
+
+/// How a character is written in the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Spelling {
+    /// As itself.
+    Plain,
+    /// As itself, but for what JSON demands to be escaped in a string; that has one spelling:
+    /// the short escape where there is one, else `\u` and four lower-case digits.
+    Json,
+}
+
+/// An automaton over characters, written out as text.
+///
+/// Invariant: every state reaches one where the text may end.
+#[derive(Clone, Debug)]
+pub struct TextMachine {
+    /// The states; a text starts in the first.
+    pub states: Vec<TextState>,
+    /// How its characters are written.
+    pub spelling: Spelling,
+    /// Greatest number of characters; `None`: any.
+    pub max_chars: Option<u32>,
+}
+
+/// A place in a text.
+#[derive(Clone, Debug)]
+pub struct TextState {
+    /// Where characters lead: ascending, disjoint.
+    pub arms: Box<[DfaArm]>,
+    /// What the text is if it ends here; `None`: it may not end.
+    pub end: Option<u32>,
+}
+
+impl TextMachine {
+    /// The texts of a language, all of one kind: 0.
+    pub fn of_language(language: &Dfa, spelling: Spelling) -> Self {
+        let states = language.states().iter().map(|state| TextState {
+            arms: state.arms.clone(),
+            end: state.accepting.then_some(0),
+        });
+        Self { states: states.collect(), spelling, max_chars: None }
+    }
+
+    /// The texts that a classifier tells apart, as far as `end` gives their label a kind.
+    pub fn of_classes(
+        classes: &Classifier,
+        spelling: Spelling,
+        end: impl Fn(u32) -> Option<u32>,
+    ) -> Self {
+        let states = classes
+            .states()
+            .iter()
+            .map(|state| TextState { arms: state.arms.clone(), end: end(state.label) });
+        let mut machine = Self { states: states.collect(), spelling, max_chars: None };
+        machine.trim();
+        machine
+    }
+
+    /// Least number of characters from each state to an end; `u32::MAX`: there is none.
+    pub(super) fn chars_to_end(&self) -> Vec<u32> {
+        let mut users: Vec<Vec<u32>> = vec![Vec::new(); self.states.len()];
+        for (from, state) in self.states.iter().enumerate() {
+            for arm in &state.arms {
+                users[arm.next as usize].push(from as u32);
+            }
+        }
+        let mut distances = vec![u32::MAX; self.states.len()];
+        let mut queue: std::collections::VecDeque<u32> = std::collections::VecDeque::new();
+        for (index, state) in self.states.iter().enumerate() {
+            if state.end.is_some() {
+                distances[index] = 0;
+                queue.push_back(index as u32);
+            }
+        }
+        while let Some(state) = queue.pop_front() {
+            for &user in &users[state as usize] {
+                if distances[user as usize] == u32::MAX {
+                    distances[user as usize] = distances[state as usize] + 1;
+                    queue.push_back(user);
+                }
+            }
+        }
+        distances
+    }
+
+    /// Takes away the arms to states from which no text ends.
+    fn trim(&mut self) {
+        let alive = self.chars_to_end();
+        for state in &mut self.states {
+            let kept: Vec<DfaArm> = state
+                .arms
+                .iter()
+                .copied()
+                .filter(|arm| alive[arm.next as usize] != u32::MAX)
+                .collect();
+            state.arms = kept.into();
+        }
+    }
+
+    /// Whether the empty text is in it.
+    pub fn may_be_empty(&self) -> bool {
+        self.states.first().is_some_and(|start| start.end.is_some())
+    }
+
+    /// Whether no text is in it.
+    pub fn is_never(&self) -> bool {
+        self.states.is_empty() || self.chars_to_end()[0] == u32::MAX
+    }
+}
+
+/// Characters that JSON escapes by a letter, and the letter.
+pub(super) const SHORT_ESCAPES: [(u8, u8); 7] = [
+    (0x08, b'b'),
+    (0x09, b't'),
+    (0x0A, b'n'),
+    (0x0C, b'f'),
+    (0x0D, b'r'),
+    (b'"', b'"'),
+    (b'\\', b'\\'),
+];
+
+impl Spelling {
+    /// Bytes that a character takes.
+    pub(super) fn bytes_of(self, character: u32) -> u32 {
+        let is_short = SHORT_ESCAPES.iter().any(|&(short, _)| u32::from(short) == character);
+        match (self, character) {
+            (Self::Json, _) if is_short => 2,
+            (Self::Json, 0..0x20) => 6,
+            (_, 0..0x80) => 1,
+            (_, 0x80..0x800) => 2,
+            (_, 0x800..0x1_0000) => 3,
+            _ => 4,
+        }
+    }
+
+    /// Fewest bytes that a character of a range takes.
+    pub(super) fn least_bytes(self, low: u32, high: u32) -> u32 {
+        // Plain ASCII is cheapest; of what is left the ends of the range tell.
+        let has_plain = low <= 0x7E && high >= 0x23 && !(low == 0x5C && high == 0x5C);
+        if has_plain { 1 } else { self.bytes_of(low).min(self.bytes_of(high)) }
+    }
+}
+
+/// A text as JSON writes it between quotes, in the one spelling of [`Spelling::Json`].
+pub(super) fn json_spelled(text: &str) -> String {
+    let mut spelled = String::with_capacity(text.len());
+    for character in text.chars() {
+        let short = SHORT_ESCAPES.iter().find(|&&(short, _)| char::from(short) == character);
+        match (short, character) {
+            (Some(&(_, letter)), _) => {
+                spelled.push('\\');
+                spelled.push(char::from(letter));
+            }
+            (None, '\0'..='\u{1F}') => {
+                spelled.push_str(&format!("\\u{:04x}", u32::from(character)));
+            }
+            _ => spelled.push(character),
+        }
+    }
+    spelled
+}
