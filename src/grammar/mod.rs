@@ -47,6 +47,7 @@ mod masks;
 mod matcher;
 mod program;
 mod regex;
+pub mod regular;
 mod segments;
 mod source;
 mod trie;
