@@ -64,6 +64,8 @@ pub(crate) struct Config {
     pub(crate) has_token_items: bool,
     /// Whether some stack counts rounds, so that the state has a simpler stand-in for masks.
     pub(crate) has_counts: bool,
+    /// Whether an object may be opened here whose keys must differ.
+    pub(crate) opens_object: bool,
     /// Least bytes that complete the answer.
     pub(crate) finish_bytes: u32,
     /// Bytes that some item can consume.
@@ -83,6 +85,7 @@ impl Config {
             accepting: closed.accepting,
             has_token_items: facts.has_token_items,
             has_counts: facts.has_counts,
+            opens_object: facts.opens_object,
             finish_bytes: facts.finish_bytes,
             alive: facts.alive,
             edges: OnceLock::new(),
@@ -108,6 +111,7 @@ impl Config {
 pub(super) struct ConfigFacts {
     pub(super) has_token_items: bool,
     pub(super) has_counts: bool,
+    pub(super) opens_object: bool,
     pub(super) finish_bytes: u32,
     pub(super) alive: [u64; 4],
 }

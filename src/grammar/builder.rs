@@ -347,6 +347,7 @@ impl Builder {
         let mut facts = ConfigFacts {
             has_token_items: false,
             has_counts: false,
+            opens_object: false,
             finish_bytes: if self.closed.accepting { 0 } else { u32::MAX },
             alive: [0; 4],
         };
@@ -354,6 +355,7 @@ impl Builder {
             let frame = &self.frames[item as usize];
             facts.finish_bytes = facts.finish_bytes.min(frame.finish_bytes);
             facts.has_counts |= frame.has_counts;
+            facts.opens_object |= program.distinct_keys && program.opens_object(frame.node);
             match program.nodes[frame.node as usize] {
                 Node::Switch(span) => {
                     for arm in program.arms(span) {

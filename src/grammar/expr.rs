@@ -197,6 +197,7 @@ pub struct ExprPool {
     rules: Vec<Rule>,
     texts: Vec<Arc<TextMachine>>,
     members: Vec<Members>,
+    distinct_keys: bool,
 }
 
 impl Default for ExprPool {
@@ -219,6 +220,7 @@ impl ExprPool {
             rules: Vec::new(),
             texts: Vec::new(),
             members: Vec::new(),
+            distinct_keys: false,
         };
         pool.intern(Expr::Never);
         pool.intern(Expr::Empty);
@@ -331,6 +333,16 @@ impl ExprPool {
     /// The object with a number.
     pub(super) fn members_of(&self, number: u32) -> &Members {
         &self.members[number as usize]
+    }
+
+    /// Says that no object of an answer may have a key twice, free keys included.
+    pub fn distinguish_keys(&mut self) {
+        self.distinct_keys = true;
+    }
+
+    /// Whether no object may have a key twice.
+    pub(super) fn has_distinct_keys(&self) -> bool {
+        self.distinct_keys
     }
 
     /// One after the other.

@@ -117,6 +117,11 @@ impl Matcher {
         if self.is_complete() {
             self.grammar().end_tokens().iter().for_each(|&token| set_bit(&mut within, token));
         }
+        if self.distinct.is_some() {
+            // The plain mask knows which keys were written; the walk does not.
+            plain.write(bits);
+            within.iter_mut().zip(&*bits).for_each(|(word, plain)| *word &= plain);
+        }
         bits.copy_from_slice(&within);
         Ok(())
     }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::automaton::{ConfigId, DEAD, START};
 use super::compiled::{CompiledGrammar, Generation};
+use super::distinct::DistinctKeys;
 use super::error::{LimitError, MatchError};
 use super::finish::Plan;
 use super::limits::Fuel;
-use super::mask::Mask;
+use super::mask::{Mask, clear_bit};
 use super::mask_cache::CachedMask;
 use crate::TokenId;
 
@@ -27,11 +28,14 @@ pub struct Matcher {
     has_ended: bool,
     /// A known way to finish from here, while the answer follows it.
     pub(super) plan: Option<Plan>,
+    /// The keys of the objects that are open, where they must differ.
+    pub(super) distinct: Option<Box<DistinctKeys>>,
 }
 
 impl Matcher {
     pub(super) fn new(grammar: Arc<CompiledGrammar>, generation: Arc<Generation>) -> Self {
-        Self { grammar, generation, history: vec![START], has_ended: false, plan: None }
+        let distinct = grammar.distinct_keys();
+        Self { grammar, generation, history: vec![START], has_ended: false, plan: None, distinct }
     }
 
     /// The grammar it follows.
@@ -95,7 +99,19 @@ impl Matcher {
         if cached.mask.count() == 0 && !self.is_complete() {
             return Err(MatchError::DeadEnd);
         }
-        Ok(Arc::clone(&cached.mask))
+        let repeating = self.repeating_tokens(&cached.mask, fuel)?;
+        if repeating.is_empty() {
+            return Ok(Arc::clone(&cached.mask));
+        }
+        let vocabulary = self.grammar.vocabulary();
+        let mut bits = vec![0; vocabulary.mask_words()];
+        cached.mask.write(&mut bits);
+        repeating.iter().for_each(|&token| clear_bit(&mut bits, token));
+        let mask = vocabulary.mask(None, &bits);
+        if mask.count() == 0 {
+            return Err(MatchError::DeadEnd);
+        }
+        Ok(mask)
     }
 
     /// Writes which tokens may come next into `bits`: bit `t % 32` of word `t / 32` is token `t`.
@@ -163,7 +179,7 @@ impl Matcher {
         }
         let mut fuel = self.fuel();
         let next = self.grammar.follow(&self.generation, self.state(), token, &mut fuel)?;
-        if next == DEAD {
+        if next == DEAD || !self.accept_keys(token)? {
             return Err(MatchError::Rejected { token });
         }
         self.plan = self.plan.take().and_then(|plan| plan.after(token));
@@ -194,6 +210,9 @@ impl Matcher {
         }
         let states = count - usize::from(std::mem::take(&mut self.has_ended));
         self.history.truncate(self.history.len() - states);
+        if let Some(keys) = &mut self.distinct {
+            keys.rollback(states);
+        }
         self.plan = None;
         Ok(())
     }

@@ -116,6 +116,8 @@ pub(crate) struct Program {
     pub(crate) machines: Vec<Machine>,
     /// How far objects have come, by the numbers that registers hold.
     pub(crate) progresses: Progresses,
+    /// Whether no object may have a key twice.
+    pub(crate) distinct_keys: bool,
 }
 
 impl Program {
@@ -144,6 +146,13 @@ impl Program {
     pub(crate) fn char_loop(&self, node: NodeId) -> Option<&CharLoop> {
         let index = self.char_loops.binary_search_by_key(&node, |(node, _)| *node).ok()?;
         self.char_loops.get(index).map(|(_, char_loop)| char_loop)
+    }
+
+    /// Whether a node consumes the byte that opens an object.
+    pub(crate) fn opens_object(&self, node: NodeId) -> bool {
+        let opens = |span| self.follow(span, b'{').is_some();
+        matches!(self.role(node), Role::ToHub { is_first: true, .. })
+            && matches!(self.nodes[node as usize], Node::Switch(span) if opens(span))
     }
 
     /// What the register of a frame at a node means.

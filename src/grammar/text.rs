@@ -87,7 +87,7 @@ impl TextMachine {
     }
 
     /// Takes away the arms to states from which no text ends.
-    fn trim(&mut self) {
+    pub(in crate::grammar) fn trim(&mut self) {
         let alive = self.chars_to_end();
         for state in &mut self.states {
             let kept: Vec<DfaArm> = state
@@ -98,6 +98,34 @@ impl TextMachine {
                 .collect();
             state.arms = kept.into();
         }
+    }
+
+    /// All texts with their kinds, if there are no more than `at_most`.
+    pub(in crate::grammar) fn texts(&self, at_most: usize) -> Option<Vec<(String, u32)>> {
+        let mut texts = Vec::new();
+        let mut open = vec![(String::new(), 0u32)];
+        while let Some((text, state)) = open.pop() {
+            // A text as long as there are states has gone round in a circle.
+            if open.len() + texts.len() > at_most || text.chars().count() > self.states.len() {
+                return None;
+            }
+            let Some(state) = self.states.get(state as usize) else { continue };
+            if let Some(kind) = state.end {
+                texts.push((text.clone(), kind));
+            }
+            for arm in &state.arms {
+                if (arm.high - arm.low) as usize > at_most {
+                    return None;
+                }
+                for character in (arm.low..=arm.high).filter_map(char::from_u32) {
+                    let mut longer = text.clone();
+                    longer.push(character);
+                    open.push((longer, arm.next));
+                }
+            }
+        }
+        texts.sort_unstable();
+        (texts.len() <= at_most).then_some(texts)
     }
 
     /// Whether the empty text is in it.
@@ -145,7 +173,7 @@ impl Spelling {
 }
 
 /// A text as JSON writes it between quotes, in the one spelling of [`Spelling::Json`].
-pub(super) fn json_spelled(text: &str) -> String {
+pub(in crate::grammar) fn json_spelled(text: &str) -> String {
     let mut spelled = String::with_capacity(text.len());
     for character in text.chars() {
         let short = SHORT_ESCAPES.iter().find(|&&(short, _)| char::from(short) == character);

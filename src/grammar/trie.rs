@@ -130,6 +130,13 @@ impl Trie {
         at
     }
 
+    /// The tokens that end at the node at `index` or below it.
+    pub(crate) fn tokens_from(&self, index: u32) -> impl Iterator<Item = TokenId> + '_ {
+        let end = self.nodes.get(index as usize).map_or(index, |node| node.skip);
+        let nodes = self.nodes.get(index as usize..end as usize).unwrap_or_default();
+        nodes.iter().map(|node| node.token).filter(|&token| token != NO_TOKEN)
+    }
+
     /// The token that ends at the node at `index`.
     pub(crate) fn token_at(&self, index: u32) -> Option<TokenId> {
         self.nodes.get(index as usize).map(|node| node.token).filter(|&token| token != NO_TOKEN)

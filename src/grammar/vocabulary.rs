@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::charloop::LoopChars;
 use super::charsplit::{CharSplit, CharSplits};
 use super::compiled::CompiledGrammar;
+use super::distinct::LazyQuotedTokens;
 use super::mask::{Mask, set_bit};
 use super::trie::{TOKEN_BYTES_MAX, Trie};
 use crate::TokenId;
@@ -32,6 +33,7 @@ pub struct GrammarVocabulary {
     text_tokens: Arc<[u32]>,
     is_byte_complete: bool,
     splits: CharSplits,
+    pub(super) quoted: LazyQuotedTokens,
     masks: Mutex<FxHashMap<u64, Weak<Mask>>>,
     mask_bytes: Arc<AtomicUsize>,
     mask_bytes_max: usize,
@@ -91,6 +93,7 @@ impl GrammarVocabulary {
             text_tokens: text_tokens.into(),
             is_byte_complete: singles == 256,
             splits: CharSplits::default(),
+            quoted: LazyQuotedTokens::default(),
             masks: Mutex::default(),
             mask_bytes: Arc::default(),
             mask_bytes_max,

@@ -42,6 +42,7 @@ pub(super) fn finish(
         },
         machines: graph.machines,
         progresses: Progresses::default(),
+        distinct_keys: graph.pool.has_distinct_keys(),
     };
     program.char_loops = CharLoop::find_all(&program);
     Ok(program)

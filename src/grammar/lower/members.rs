@@ -203,3 +203,163 @@ fn reaches(
     }
     Ok(reaches.into_iter().map(Vec::into_boxed_slice).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::grammar::explain::check_text;
+    use crate::grammar::members::{KeyOrder, MemberRules, Presence};
+    use crate::grammar::regular::DfaArm;
+    use crate::grammar::text::{Spelling, TextMachine, TextState};
+    use crate::grammar::{
+        CharSet, CompiledGrammar, ExprPool, Fuel, GrammarVocabulary, Limits, Members,
+    };
+    use crate::vocab::byte_vocabulary;
+
+    /// Keys `a`, `b`, `c` and any other, whose values are a digit; other keys have `x`.
+    fn grammar(rules: MemberRules, free: bool) -> Arc<CompiledGrammar> {
+        let mut pool = ExprPool::new();
+        let digits = pool.chars(CharSet::new([(0x30, 0x39)]));
+        let digit = pool.declare("digit");
+        pool.define(digit, digits);
+        let letter = pool.literal(b"x");
+        let x = pool.declare("x");
+        pool.define(x, letter);
+        let arm = |low: char, high: char, next| DfaArm { low: low.into(), high: high.into(), next };
+        let any = || [DfaArm { low: 0, high: 0x10FFFF, next: 4 }];
+        let mut start = vec![arm('a', 'a', 1), arm('b', 'b', 2), arm('c', 'c', 3)];
+        let mut states = Vec::new();
+        if free {
+            start.insert(0, DfaArm { low: 0, high: 'a' as u32 - 1, next: 4 });
+            start.push(DfaArm { low: 'd' as u32, high: 0x10FFFF, next: 4 });
+        }
+        states.push(TextState { arms: start.into(), end: free.then_some(3) });
+        for key in 0..3 {
+            let arms = if free { any().into() } else { [].into() };
+            states.push(TextState { arms, end: Some(key) });
+        }
+        states.push(TextState { arms: if free { any().into() } else { [].into() }, end: Some(3) });
+        if !free {
+            states.pop();
+        }
+        let keys = TextMachine { states, spelling: Spelling::Json, max_chars: None };
+        let values = [Some(digit), Some(digit), Some(digit), Some(x)];
+        pool.distinguish_keys();
+        let object = pool.members(Members {
+            open: b"{".as_slice().into(),
+            close: b"}".as_slice().into(),
+            keys: Arc::new(keys),
+            values: values[..3 + usize::from(free)].into(),
+            quoted: true,
+            rules,
+            gap_max: 1,
+        });
+        let root = pool.declare("root");
+        pool.define(root, object);
+        let vocabulary = GrammarVocabulary::new(&byte_vocabulary());
+        let mut fuel = Fuel::new(1_000_000);
+        CompiledGrammar::from_rules(pool, root, &vocabulary, &Limits::default(), &mut fuel).unwrap()
+    }
+
+    fn rules(order: KeyOrder, required: &[u32], min: u32, max: Option<u32>) -> MemberRules {
+        let presence = Presence { required: required.into(), forbidden: [].into() };
+        MemberRules { declared: 3, order, presence: [presence].into(), min, max }
+    }
+
+    #[track_caller]
+    fn check(grammar: &Arc<CompiledGrammar>, good: &[&str], bad: &[&str]) {
+        for text in good {
+            let report = check_text(grammar, text.as_bytes()).unwrap();
+            assert!(report.accepted, "{text}: {report:?}");
+        }
+        for text in bad {
+            let report = check_text(grammar, text.as_bytes()).unwrap();
+            assert!(!report.accepted, "{text}");
+            // What is alive can be completed.
+            let mut matcher = grammar.matcher();
+            for &byte in &text.as_bytes()[..report.at_byte] {
+                matcher.accept(byte.into()).unwrap();
+            }
+            assert!(matcher.is_complete() || matcher.mask().is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn declared_order_is_kept() {
+        let grammar = grammar(rules(KeyOrder::Declared, &[1], 0, None), false);
+        check(
+            &grammar,
+            &[r#"{"b":1}"#, r#"{"a":1,"b":2}"#, r#"{ "a" : 1 , "b":2,"c":3 }"#],
+            &["{}", r#"{"a":1}"#, r#"{"b":1,"a":2}"#, r#"{"b":1,"b":2}"#, r#"{"c":1"#, r#"{"b":1,}"#],
+        );
+        let matcher = &mut grammar.matcher();
+        assert_eq!(matcher.min_tokens_to_finish(), Ok(Some(7)));
+        for (byte, left) in [(b'{', 6), (b'"', 5), (b'a', 10)] {
+            matcher.accept(byte.into()).unwrap();
+            assert_eq!(matcher.min_tokens_to_finish(), Ok(Some(left)));
+        }
+    }
+
+    #[test]
+    fn any_order_lets_keys_come_as_they_like() {
+        let grammar = grammar(rules(KeyOrder::Any, &[0, 1], 0, None), true);
+        check(
+            &grammar,
+            &[r#"{"b":1,"a":2}"#, r#"{"z":x,"b":2,"aa":x,"a":3,"c":4}"#],
+            &[r#"{"b":1}"#, r#"{"a":1,"b":2,"a":3}"#, r#"{"a":x"#],
+        );
+    }
+
+    #[test]
+    fn members_are_counted() {
+        let grammar = grammar(rules(KeyOrder::Declared, &[2], 2, Some(2)), false);
+        check(
+            &grammar,
+            &[r#"{"a":1,"c":2}"#, r#"{"b":1,"c":2}"#],
+            &[r#"{"c":1}"#, r#"{"a":1,"b":2"#, r#"{"a":1,"b":2,"c":3}"#],
+        );
+    }
+
+    #[test]
+    fn one_way_of_several_is_enough() {
+        let ways = [(vec![0], vec![1]), (vec![1], vec![0])];
+        let presence = ways.map(|(required, forbidden)| Presence {
+            required: required.into(),
+            forbidden: forbidden.into(),
+        });
+        let rules = MemberRules {
+            declared: 3,
+            order: KeyOrder::Declared,
+            presence: presence.into(),
+            min: 0,
+            max: None,
+        };
+        check(
+            &grammar(rules, true),
+            &[r#"{"a":1}"#, r#"{"b":1,"c":2}"#, r#"{"a":1,"cc":x}"#],
+            &["{}", r#"{"c":1}"#, r#"{"a":1,"b":2"#, r#"{"zz":x"#],
+        );
+    }
+
+    #[test]
+    fn a_key_never_comes_twice() {
+        let grammar = grammar(rules(KeyOrder::Declared, &[], 0, None), true);
+        let mut matcher = grammar.matcher();
+        for byte in br#"{"b":1,"zz":x,"z"# {
+            matcher.accept((*byte).into()).unwrap();
+        }
+        assert!(matcher.mask().unwrap().contains(b'"'.into()));
+        matcher.accept(b'z'.into()).unwrap();
+        assert!(!matcher.mask().unwrap().contains(b'"'.into()), "the key is there already");
+        assert!(matcher.accept(b'"'.into()).is_err());
+        matcher.rollback(1).unwrap();
+        matcher.accept(b'"'.into()).unwrap();
+        for byte in br#":x,"a"# {
+            matcher.accept((*byte).into()).unwrap();
+        }
+        // `a` may not come after `b`, so its name must go on.
+        let mask = matcher.mask().unwrap();
+        assert!(!mask.contains(b'"'.into()) && mask.contains(b'a'.into()));
+    }
+}

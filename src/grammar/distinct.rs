@@ -1,0 +1,353 @@
+//! No object has a key twice.
+//!
+//! A grammar of finitely many places cannot remember the keys that were written, so this is kept
+//! beside it: the text of the answer is read as JSON from where the grammar opens an object, and a
+//! key that was there before may not end. Keys have one spelling in such grammars, so equal keys
+//! are equal texts.
+
+use std::sync::{Arc, OnceLock};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::automaton::DEAD;
+use super::compiled::CompiledGrammar;
+use super::error::LimitError;
+use super::limits::Fuel;
+use super::mask::Mask;
+use super::matcher::Matcher;
+use super::vocabulary::GrammarVocabulary;
+use crate::TokenId;
+
+/// What of an answer's objects is open after some token. Cloning costs two counters.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OpenObjects {
+    innermost: Option<Arc<Level>>,
+    string: InString,
+    /// Bytes of the text that holds the keys.
+    text_len: usize,
+}
+
+/// Whether a string is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum InString {
+    #[default]
+    No,
+    Value,
+    /// A key that starts at this byte of the text.
+    Key(usize),
+    /// After a backslash: of a value, or of a key.
+    Escaped(Option<usize>),
+}
+
+/// An object or array that is open.
+#[derive(Clone, Debug)]
+struct Level {
+    below: Option<Arc<Level>>,
+    is_object: bool,
+    /// Whether the next string is a key.
+    expects_key: bool,
+    keys: Option<Arc<Key>>,
+    /// Whether a key of this level or one below it could be the whole of a string within a token.
+    is_in_tokens: bool,
+}
+
+/// A key that was written, by its place in the text, and those before it.
+#[derive(Debug)]
+struct Key {
+    start: usize,
+    end: usize,
+    before: Option<Arc<Key>>,
+}
+
+/// The objects of one answer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DistinctKeys {
+    /// Bytes of the answer since the first object was opened.
+    text: Vec<u8>,
+    /// What was open before the first token, and after each.
+    history: Vec<OpenObjects>,
+}
+
+impl DistinctKeys {
+    /// Takes a token, of which `opens` says at which of its bytes the grammar may open an object.
+    /// False: a key comes a second time, and nothing was taken.
+    pub(crate) fn accept(
+        &mut self,
+        bytes: &[u8],
+        opens: impl Fn(usize) -> bool,
+        quotes: &QuotedTokens,
+    ) -> bool {
+        let mut open = self.last();
+        self.text.truncate(open.text_len);
+        for (index, &byte) in bytes.iter().enumerate() {
+            if !open.read(byte, opens(index), &mut self.text, quotes) {
+                self.text.truncate(self.last().text_len);
+                return false;
+            }
+        }
+        self.history.push(open);
+        true
+    }
+
+    /// Takes the last `count` tokens back.
+    pub(crate) fn rollback(&mut self, count: usize) {
+        self.history.truncate(self.history.len().saturating_sub(count));
+        self.text.truncate(self.last().text_len);
+    }
+
+    fn last(&self) -> OpenObjects {
+        self.history.last().cloned().unwrap_or_default()
+    }
+
+    /// The ends of keys that may not come next: for each key that begins as the open one does, the
+    /// rest of it and the quote.
+    pub(crate) fn forbidden_ends(&self) -> Vec<Vec<u8>> {
+        let open = self.last();
+        let (Some(level), InString::Key(start)) = (&open.innermost, open.string) else {
+            return Vec::new();
+        };
+        let begun = &self.text[start..open.text_len];
+        level
+            .keys()
+            .filter_map(|key| self.text[key.start..key.end].strip_prefix(begun))
+            .map(|rest| [rest, b"\""].concat())
+            .collect()
+    }
+
+    /// Tokens in which a whole key could come a second time, ascending.
+    pub(crate) fn doubtful_tokens(&self, quotes: &QuotedTokens) -> Vec<TokenId> {
+        let open = self.last();
+        let mut tokens = quotes.with_two_keys.clone();
+        let mut level = open.innermost.as_ref().filter(|level| level.is_in_tokens);
+        while let Some(here) = level {
+            for key in here.keys() {
+                tokens.extend(quotes.tokens_with(&self.text[key.start..key.end]));
+            }
+            level = here.below.as_ref().filter(|level| level.is_in_tokens);
+        }
+        tokens.sort_unstable();
+        tokens.dedup();
+        tokens
+    }
+}
+
+impl Level {
+    fn keys(&self) -> impl Iterator<Item = &Key> {
+        std::iter::successors(self.keys.as_deref(), |key| key.before.as_deref())
+    }
+}
+
+impl OpenObjects {
+    /// Reads one byte of JSON; false if a key ends that was there before.
+    fn read(&mut self, byte: u8, opens: bool, text: &mut Vec<u8>, quotes: &QuotedTokens) -> bool {
+        if self.innermost.is_none() {
+            if byte == b'{' && opens {
+                self.open_level(true);
+            }
+            return true;
+        }
+        text.push(byte);
+        self.text_len = text.len();
+        match (self.string, byte) {
+            (InString::Escaped(key), _) => {
+                self.string = key.map_or(InString::Value, InString::Key);
+            }
+            (InString::Value, b'\\') => self.string = InString::Escaped(None),
+            (InString::Key(start), b'\\') => self.string = InString::Escaped(Some(start)),
+            (InString::Value, b'"') => self.string = InString::No,
+            (InString::Key(start), b'"') => {
+                self.string = InString::No;
+                return self.end_key(start, text, quotes);
+            }
+            (InString::Value | InString::Key(_), _) => {}
+            (InString::No, _) => self.read_structure(byte),
+        }
+        true
+    }
+
+    fn read_structure(&mut self, byte: u8) {
+        match byte {
+            b'{' => self.open_level(true),
+            b'[' => self.open_level(false),
+            b'}' | b']' => {
+                self.innermost = self.innermost.take().and_then(|level| level.below.clone());
+            }
+            b':' => self.expect_key(false),
+            b',' => self.expect_key(true),
+            b'"' => {
+                let is_key = self.innermost.as_ref().is_some_and(|level| level.expects_key);
+                self.string = if is_key { InString::Key(self.text_len) } else { InString::Value };
+            }
+            _ => {}
+        }
+    }
+
+    fn open_level(&mut self, is_object: bool) {
+        let below = self.innermost.take();
+        let is_in_tokens = below.as_ref().is_some_and(|below| below.is_in_tokens);
+        let level = Level { below, is_object, expects_key: is_object, keys: None, is_in_tokens };
+        self.innermost = Some(Arc::new(level));
+    }
+
+    fn expect_key(&mut self, expects: bool) {
+        if let Some(level) = &mut self.innermost
+            && level.is_object
+            && level.expects_key != expects
+        {
+            Arc::make_mut(level).expects_key = expects;
+        }
+    }
+
+    fn end_key(&mut self, start: usize, text: &[u8], quotes: &QuotedTokens) -> bool {
+        let end = text.len() - 1;
+        let Some(level) = &mut self.innermost else { return true };
+        if level.keys().any(|key| text[key.start..key.end] == text[start..end]) {
+            return false;
+        }
+        let level = Arc::make_mut(level);
+        level.is_in_tokens |= quotes.has(&text[start..end]);
+        level.keys = Some(Arc::new(Key { start, end, before: level.keys.take() }));
+        true
+    }
+}
+
+/// Tokens of a vocabulary that hold whole strings.
+#[derive(Debug, Default)]
+pub(crate) struct QuotedTokens {
+    /// By what stands between two quotes of a token, the tokens.
+    within: FxHashMap<Box<[u8]>, Vec<TokenId>>,
+    /// Tokens that could hold two keys.
+    with_two_keys: Vec<TokenId>,
+}
+
+impl QuotedTokens {
+    /// Finds them.
+    pub(crate) fn new<'v>(tokens: impl Iterator<Item = (TokenId, &'v [u8])>) -> Self {
+        let mut found = Self::default();
+        for (token, bytes) in tokens {
+            let quotes: Vec<usize> =
+                (0..bytes.len()).filter(|&index| bytes[index] == b'"').collect();
+            let between: FxHashSet<&[u8]> =
+                quotes.windows(2).map(|pair| &bytes[pair[0] + 1..pair[1]]).collect();
+            for text in between {
+                found.within.entry(text.into()).or_default().push(token);
+            }
+            if quotes.len() >= 4 {
+                found.with_two_keys.push(token);
+            }
+        }
+        found
+    }
+
+    fn has(&self, text: &[u8]) -> bool {
+        self.within.contains_key(text)
+    }
+
+    fn tokens_with(&self, text: &[u8]) -> impl Iterator<Item = TokenId> {
+        self.within.get(text).into_iter().flatten().copied()
+    }
+}
+
+/// The index of a vocabulary, made when it is first asked for.
+#[derive(Debug, Default)]
+pub(crate) struct LazyQuotedTokens(OnceLock<QuotedTokens>);
+
+impl LazyQuotedTokens {
+    /// The index.
+    pub(crate) fn get(&self, vocabulary: &GrammarVocabulary) -> &QuotedTokens {
+        self.0.get_or_init(|| {
+            let tokens = (0..vocabulary.len() as TokenId)
+                .map(|token| (token, vocabulary.token_bytes(token)));
+            QuotedTokens::new(tokens)
+        })
+    }
+}
+
+impl Matcher {
+    /// Takes a token's keys; false: one of them comes a second time.
+    pub(super) fn accept_keys(&mut self, token: TokenId) -> Result<bool, LimitError> {
+        let Some(mut keys) = self.distinct.take() else { return Ok(true) };
+        let opens = self.openings(token);
+        let vocabulary = self.grammar().vocabulary();
+        let quotes = vocabulary.quoted.get(vocabulary);
+        let accepted =
+            opens.map(|opens| keys.accept(vocabulary.token_bytes(token), |at| opens & 1 << at.min(63) != 0, quotes));
+        self.distinct = Some(keys);
+        accepted
+    }
+
+    /// At which of the first bytes of a token the grammar may open an object, a bit for each.
+    fn openings(&self, token: TokenId) -> Result<u64, LimitError> {
+        let bytes = self.grammar().vocabulary().token_bytes(token);
+        let mut openings = 0u64;
+        if !bytes.contains(&b'{') {
+            return Ok(openings);
+        }
+        let automaton = &self.generation().automaton;
+        let mut fuel = self.fuel();
+        let mut at = automaton.config(self.state());
+        for (index, &byte) in bytes.iter().enumerate().take(64) {
+            openings |= u64::from(byte == b'{' && at.opens_object) << index;
+            at = automaton.config(automaton.edge(at, byte, &mut fuel)?.to);
+        }
+        Ok(openings)
+    }
+
+    /// The tokens of a mask that would write a key a second time.
+    pub(super) fn repeating_tokens(
+        &mut self,
+        allowed: &Mask,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Vec<TokenId>, LimitError> {
+        let Some(keys) = &self.distinct else { return Ok(Vec::new()) };
+        let grammar = Arc::clone(self.grammar());
+        let vocabulary = grammar.vocabulary();
+        let mut tokens = Vec::new();
+        for end in keys.forbidden_ends() {
+            fuel.spend(end.len() as u32)?;
+            if self.goes_on_with(&end, fuel)?
+                && let Some(node) = vocabulary.trie().find(&end)
+            {
+                tokens.extend(vocabulary.trie().tokens_from(node));
+            }
+        }
+        for token in keys.doubtful_tokens(vocabulary.quoted.get(vocabulary)) {
+            if allowed.contains(token) && !self.allows_keys(token)? {
+                tokens.push(token);
+            }
+        }
+        let twins = vocabulary.twins().iter().filter(|(token, _)| tokens.contains(token));
+        let twins: Vec<TokenId> = twins.map(|&(_, twin)| twin).collect();
+        tokens.extend(twins);
+        tokens.retain(|&token| allowed.contains(token));
+        Ok(tokens)
+    }
+
+    fn allows_keys(&mut self, token: TokenId) -> Result<bool, LimitError> {
+        let allowed = self.accept_keys(token)?;
+        if let (true, Some(keys)) = (allowed, &mut self.distinct) {
+            keys.rollback(1);
+        }
+        Ok(allowed)
+    }
+
+    /// Whether the grammar alone lets bytes follow.
+    fn goes_on_with(&self, bytes: &[u8], fuel: &mut Fuel<'_>) -> Result<bool, LimitError> {
+        let automaton = &self.generation().automaton;
+        let mut at = self.state();
+        for &byte in bytes {
+            at = automaton.edge(automaton.config(at), byte, fuel)?.to;
+            if at == DEAD {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl CompiledGrammar {
+    /// What keeps the keys of an answer apart, if the grammar asks for it.
+    pub(super) fn distinct_keys(&self) -> Option<Box<DistinctKeys>> {
+        self.program().distinct_keys.then(Box::default)
+    }
+}

@@ -1,0 +1,130 @@
+//! The keys of an object as one automaton: declared names, and what other keys are.
+
+use std::collections::BTreeMap;
+
+use crate::grammar::regular::{Classifier, DfaArm};
+use crate::grammar::text::{Spelling, TextMachine, TextState};
+
+/// A tree of names, each with its number.
+#[derive(Default)]
+struct Names {
+    nodes: Vec<NameNode>,
+}
+
+#[derive(Default)]
+struct NameNode {
+    children: BTreeMap<u32, u32>,
+    end: Option<u32>,
+}
+
+impl Names {
+    fn new<'n>(names: impl Iterator<Item = &'n str>) -> Self {
+        let mut tree = Self { nodes: vec![NameNode::default()] };
+        for (number, name) in names.enumerate() {
+            let mut at = 0;
+            for character in name.chars() {
+                let fresh = tree.nodes.len() as u32;
+                let next = *tree.nodes[at].children.entry(character.into()).or_insert(fresh);
+                if next == fresh {
+                    tree.nodes.push(NameNode::default());
+                }
+                at = next as usize;
+            }
+            tree.nodes[at].end = Some(number as u32);
+        }
+        tree
+    }
+}
+
+/// Texts that are told apart by their place in the list, written as they are.
+pub(super) fn texts(texts: &[String]) -> TextMachine {
+    let names = Names::new(texts.iter().map(String::as_str));
+    let states = names.nodes.iter().map(|node| TextState {
+        arms: node
+            .children
+            .iter()
+            .map(|(&character, &next)| DfaArm { low: character, high: character, next })
+            .collect(),
+        end: node.end,
+    });
+    TextMachine { states: states.collect(), spelling: Spelling::Plain, max_chars: None }
+}
+
+/// What the other keys are: states of an automaton, each with the kind of key that ends there.
+pub(super) struct OtherKeys {
+    /// Arms of each state.
+    arms: Vec<Box<[DfaArm]>>,
+    /// The kind of key that ends in each state; `None`: it may not end there.
+    ends: Vec<Option<u32>>,
+}
+
+impl OtherKeys {
+    /// Every other key is of one kind.
+    pub(super) fn all(kind: u32) -> Self {
+        let any = [(0, 0xD7FF), (0xE000, 0x10FFFF)].map(|(low, high)| DfaArm { low, high, next: 0 });
+        Self { arms: vec![any.into()], ends: vec![Some(kind)] }
+    }
+
+    /// Keys by the languages they are in.
+    pub(super) fn of_classes(classes: &Classifier, kind: impl Fn(u32) -> Option<u32>) -> Self {
+        Self {
+            arms: classes.states().iter().map(|state| state.arms.clone()).collect(),
+            ends: classes.states().iter().map(|state| kind(state.label)).collect(),
+        }
+    }
+}
+
+/// Declared names, numbered by their place in the list, and all other keys.
+///
+/// States are pairs of a place in the tree of names and a state of the other keys; off the tree
+/// only the latter counts.
+pub(super) fn keys<'n>(names: impl Iterator<Item = &'n str>, others: Option<&OtherKeys>) -> TextMachine {
+    let names = Names::new(names);
+    // Off the tree, states have the numbers of the other keys' states after those of the tree.
+    let first_other = names.nodes.len() as u32;
+    let mut other_of: Vec<Option<u32>> = vec![None; names.nodes.len()];
+    if others.is_some_and(|others| !others.arms.is_empty()) {
+        other_of[0] = Some(0);
+    }
+    let mut states = Vec::with_capacity(names.nodes.len());
+    // A node comes after its parent.
+    for (index, node) in names.nodes.iter().enumerate() {
+        let mut arms: Vec<DfaArm> = Vec::new();
+        let other_arms = match (others, other_of[index]) {
+            (Some(others), Some(state)) => &*others.arms[state as usize],
+            _ => &[],
+        };
+        for arm in other_arms {
+            let mut from = arm.low;
+            for (&character, &child) in node.children.range(arm.low..=arm.high) {
+                other_of[child as usize] = Some(arm.next);
+                if from < character {
+                    let next = first_other + arm.next;
+                    arms.push(DfaArm { low: from, high: character - 1, next });
+                }
+                from = character + 1;
+            }
+            if from <= arm.high {
+                arms.push(DfaArm { low: from, high: arm.high, next: first_other + arm.next });
+            }
+        }
+        arms.extend(
+            node.children
+                .iter()
+                .map(|(&character, &next)| DfaArm { low: character, high: character, next }),
+        );
+        arms.sort_unstable_by_key(|arm| arm.low);
+        let other_end = || others.zip(other_of[index]).and_then(|(all, at)| all.ends[at as usize]);
+        states.push(TextState { arms: arms.into(), end: node.end.or_else(other_end) });
+    }
+    if let Some(others) = others {
+        for (arms, end) in others.arms.iter().zip(&others.ends) {
+            let arms =
+                arms.iter().map(|arm| DfaArm { next: first_other + arm.next, ..*arm }).collect();
+            states.push(TextState { arms, end: *end });
+        }
+    }
+    let mut machine = TextMachine { states, spelling: Spelling::Json, max_chars: None };
+    machine.trim();
+    machine
+}
