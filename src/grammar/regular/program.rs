@@ -34,7 +34,7 @@ pub(super) enum Assertion {
     Look { index: u32 },
 }
 
-/// The node that is a match.
+/// The node that is a match of the pattern or of a look-ahead.
 pub(super) const DONE: u32 = 0;
 
 /// The nodes of what is looked at.
@@ -117,7 +117,9 @@ impl Program {
         for look in &pattern.looks {
             let first = compiler.nodes.len() as u32;
             compiler.in_behind = look.behind;
-            let start = compiler.emit(&look.body, DONE)?;
+            // A look-behind's threads are known by their nodes, so its match is a node of its own.
+            let done = if look.behind { compiler.push(Node::Done)? } else { DONE };
+            let start = compiler.emit(&look.body, done)?;
             compiler.looks.push(LookNodes {
                 behind: look.behind,
                 negated: look.negated,

@@ -357,8 +357,6 @@ impl Reach {
     fn is_first(&mut self, node: u32, duty: Duty) -> bool {
         let mark = &mut self.marks[node as usize];
         match duty {
-            // Look-behinds share this node with the pattern.
-            FREE if node == DONE => true,
             FREE => std::mem::replace(mark, self.round) != self.round,
             _ => *mark != self.round && self.with_duty.insert(thread(node, duty)),
         }
