@@ -91,6 +91,38 @@ impl Decimal {
         self.exponent >= 0
     }
 
+    /// Whether it is 1.
+    pub fn is_one(&self) -> bool {
+        !self.negative && self.exponent == 0 && *self.digits == *b"1"
+    }
+
+    /// The least integer that is not below it.
+    pub fn ceil(&self) -> Self {
+        if self.is_integer() {
+            return self.clone();
+        }
+        let fraction_digits = usize::try_from(self.exponent.unsigned_abs()).unwrap_or(usize::MAX);
+        let whole = self.digits.len().saturating_sub(fraction_digits);
+        let digits: SmallVec<[u8; 16]> = self.digits.iter().copied().take(whole).collect();
+        let truncated = Self::normalised(self.negative, digits, 0);
+        if self.negative { truncated } else { truncated.successor() }
+    }
+
+    /// The number plus 1, for an integer that is not below 0.
+    fn successor(&self) -> Self {
+        let zeros = usize::try_from(self.exponent).unwrap_or(0);
+        let mut digits: SmallVec<[u8; 16]> = SmallVec::from_slice(b"0");
+        digits.extend(self.digits.iter().copied().chain(std::iter::repeat_n(b'0', zeros)));
+        for digit in digits.iter_mut().rev() {
+            if *digit < b'9' {
+                *digit += 1;
+                break;
+            }
+            *digit = b'0';
+        }
+        Self::normalised(false, digits, 0)
+    }
+
     /// The number, if it is an integer from 0 to `u64::MAX`.
     pub fn to_u64(&self) -> Option<u64> {
         if self.negative || !(0..20).contains(&self.exponent) {

@@ -2,12 +2,20 @@
 
 use std::sync::Arc;
 
-use crate::grammar::Fuel;
+use rustc_hash::FxHashMap;
 
-use super::conj::{Conj, NodeId};
+use crate::grammar::Fuel;
+use crate::grammar::regular::{Dfa, RegularError};
+
+use super::conj::{Conj, Literal, NodeId};
 use super::error::{Relaxed, SchemaError};
+use super::graph::Graph;
 use super::json::Json;
+use super::keywords;
+use super::languages::Languages;
 use super::shape::Shapes;
+use super::shaper::Shaper;
+use super::validate::Validator;
 
 /// How a schema is to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,50 +38,90 @@ impl Default for SchemaOptions {
 }
 
 /// A schema document: every schema that the root reaches, with references resolved.
-pub struct Document {}
+///
+/// Siblings of `$ref` count, as they do since 2019-09. References stay within the document. An
+/// unknown keyword, and a `format` without a meaning in 2020-12, demand nothing.
+#[derive(Debug)]
+pub struct Document {
+    graph: Graph,
+    languages: Languages,
+    memo: FxHashMap<Conj, Arc<Shapes>>,
+    relaxed: Vec<Relaxed>,
+    strict: bool,
+}
 
 impl Document {
     /// Reads a schema.
     pub fn parse(
-        _text: &str,
-        _options: &SchemaOptions,
-        _fuel: &mut Fuel<'_>,
+        text: &str,
+        options: &SchemaOptions,
+        fuel: &mut Fuel<'_>,
     ) -> Result<Self, SchemaError> {
-        todo!()
+        let graph = keywords::compile(text, fuel)?;
+        Ok(Self {
+            graph,
+            languages: Languages::default(),
+            memo: FxHashMap::default(),
+            relaxed: Vec::new(),
+            strict: options.strict,
+        })
     }
 
     /// What the answer satisfies.
     pub fn root(&self) -> Conj {
-        todo!()
+        self.graph.conj([Literal::yes(self.graph.root)])
     }
 
     /// Where a schema stands in the document; the first place, if equal ones are in several.
-    pub fn pointer_of(&self, _node: NodeId) -> String {
-        todo!()
+    pub fn pointer_of(&self, node: NodeId) -> String {
+        self.graph.pointer(node)
     }
 
-    /// The normal form of a conjunction. Shapes without anything are an answer too: the
-    /// conjunction matches nothing.
+    /// The normal form of a conjunction. Shapes without anything are an answer too, except at the
+    /// root, where they are an error: nothing is valid.
     pub fn shapes(
         &mut self,
-        _conj: &Conj,
-        _fuel: &mut Fuel<'_>,
+        conj: &Conj,
+        fuel: &mut Fuel<'_>,
     ) -> Result<Arc<Shapes>, SchemaError> {
-        todo!()
+        let shapes = Shaper {
+            graph: &self.graph,
+            languages: &mut self.languages,
+            fuel,
+            memo: &mut self.memo,
+            relaxed: &mut self.relaxed,
+            strict: self.strict,
+            speculation: 0,
+        }
+        .shapes(conj)?;
+        if shapes.is_never() && *conj == self.root() {
+            let reason = "its demands contradict each other".to_owned();
+            return Err(SchemaError::Unsatisfiable { pointer: "#".to_owned(), reason });
+        }
+        Ok(shapes)
     }
 
     /// Whether a value satisfies a conjunction.
     pub fn accepts(
         &mut self,
-        _conj: &Conj,
-        _value: &Json,
-        _fuel: &mut Fuel<'_>,
+        conj: &Conj,
+        value: &Json,
+        fuel: &mut Fuel<'_>,
     ) -> Result<bool, SchemaError> {
-        todo!()
+        Validator::new(&self.graph, &mut self.languages, fuel).all(conj.literals(), value)
+    }
+
+    /// The strings in which an ECMA-262 pattern is found. Made once for the document.
+    pub fn pattern(
+        &mut self,
+        pattern: &Arc<str>,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Arc<Dfa>, RegularError> {
+        self.languages.pattern(pattern, fuel)
     }
 
     /// What was dropped because the request does not insist on exactness.
     pub fn relaxed(&self) -> &[Relaxed] {
-        todo!()
+        &self.relaxed
     }
 }

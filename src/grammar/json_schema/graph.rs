@@ -27,11 +27,13 @@ pub(super) struct Node {
     pub(super) upper: Types,
     /// Types whose values all satisfy it.
     pub(super) lower: Types,
+    /// A list that all values that satisfy it are from.
+    finite: Option<Arc<Values>>,
 }
 
 impl Node {
     fn new(at: ValueId, atoms: Vec<Atom>) -> Self {
-        Self { at, atoms, upper: Types::ALL, lower: Types::NONE }
+        Self { at, atoms, upper: Types::ALL, lower: Types::NONE, finite: None }
     }
 }
 
@@ -79,6 +81,19 @@ impl Graph {
         &self.node(id).atoms
     }
 
+    /// A list that all values that satisfy the schema are from.
+    pub(super) fn finite(&self, id: NodeId) -> Option<&Arc<Values>> {
+        self.node(id).finite.as_ref()
+    }
+
+    /// A list that all values of the conjunction are from.
+    pub(super) fn finite_of(&self, conj: &Conj) -> Option<&Arc<Values>> {
+        let positive = conj.literals().iter().filter(|literal| literal.positive);
+        positive
+            .filter_map(|literal| self.finite(literal.node))
+            .min_by_key(|values| values.list.len())
+    }
+
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -113,17 +128,58 @@ impl Graph {
         &self.names[id.0 as usize]
     }
 
-    /// A schema that only `value` satisfies, for negations that single out a value.
-    pub(super) fn constant(&mut self, value: &Json, at: NodeId) -> NodeId {
-        if let Some(&id) = self.constants.get(value) {
-            return id;
+    /// The schema that only `value` satisfies, for negations that single out a value within an
+    /// array or object of an `enum`.
+    pub(super) fn constant(&self, value: &Json) -> Option<NodeId> {
+        self.constants.get(value).copied()
+    }
+
+    /// Makes schemas for all values within arrays and objects of `enum` and `const`.
+    fn make_constants(&mut self, fuel: &mut Fuel<'_>) -> Result<(), SchemaError> {
+        let containers = Types::ARRAY | Types::OBJECT;
+        let lists: Vec<(ValueId, Arc<Values>)> = self
+            .nodes
+            .iter()
+            .flat_map(|node| node.atoms.iter().map(|atom| (node.at, atom)))
+            .filter_map(|(at, atom)| match atom {
+                Atom::Enum(values) if values.types.meets(containers) => Some((at, values.clone())),
+                _ => None,
+            })
+            .collect();
+        for (at, values) in lists {
+            let mut pending: Vec<&Json> = values.list.iter().collect();
+            while let Some(value) = pending.pop() {
+                fuel.spend(1)?;
+                let first = pending.len();
+                match value {
+                    Json::Array(items) => pending.extend(items),
+                    Json::Object(entries) => pending.extend(entries.iter().map(|entry| &entry.1)),
+                    _ => {}
+                }
+                for inner in pending.get(first..).unwrap_or(&[]) {
+                    self.make_constant(inner, at);
+                }
+                if let Json::Object(entries) = value {
+                    entries.iter().for_each(|(name, _)| {
+                        self.intern(name);
+                    });
+                }
+            }
         }
-        let values = Values::new([value.clone()]);
-        let id = self.push(self.node(at).at);
-        self.nodes[id.index()].upper = values.types;
-        self.nodes[id.index()].atoms.push(Atom::Enum(Arc::new(values)));
-        self.constants.insert(value.clone(), id);
-        id
+        Ok(())
+    }
+
+    fn make_constant(&mut self, value: &Json, at: ValueId) {
+        if !self.constants.contains_key(value) {
+            let id = self.push(at);
+            let values = Values::new([value.clone()]);
+            let node = &mut self.nodes[id.index()];
+            node.upper = values.types;
+            let values = Arc::new(values);
+            node.finite = Some(Arc::clone(&values));
+            node.atoms.push(Atom::Enum(values));
+            self.constants.insert(value.clone(), id);
+        }
     }
 
     pub(super) fn pointer(&self, id: NodeId) -> String {
@@ -229,15 +285,16 @@ impl Graph {
         fuel.spend(2 * self.nodes.len() as u32)?;
         self.order(fuel)?;
         if self.has_unevaluated {
-            self.settle_unevaluated();
+            self.settle_unevaluated(fuel)?;
         }
         self.merge();
         for id in self.order(fuel)? {
             let (upper, lower) = self.bounds(id);
+            let finite = self.shortest_list(id).map(Arc::clone);
             let node = &mut self.nodes[id.index()];
-            (node.upper, node.lower) = (upper, lower);
+            (node.upper, node.lower, node.finite) = (upper, lower, finite);
         }
-        Ok(())
+        self.make_constants(fuel)
     }
 
     /// All nodes, each after those that it applies to the same value.
@@ -336,6 +393,19 @@ impl Graph {
             }
         }
         self.root = find(&alias, self.root);
+    }
+
+    /// The shortest `enum` that the schema demands.
+    fn shortest_list(&self, id: NodeId) -> Option<&Arc<Values>> {
+        let lists = self.atoms(id).iter().filter_map(|atom| match atom {
+            Atom::Enum(values) => Some(values),
+            Atom::All(_, nodes) => nodes
+                .iter()
+                .filter_map(|&node| self.finite(node))
+                .min_by_key(|values| values.list.len()),
+            _ => None,
+        });
+        lists.min_by_key(|values| values.list.len())
     }
 
     fn bounds(&self, id: NodeId) -> (Types, Types) {

@@ -8,13 +8,30 @@
 //! Value schemas inside shapes are conjunctions again, so a recursive schema has finitely many.
 //! What cannot be exact is an error that names the place and the keyword, never a wider shape.
 
+mod atom;
 mod conj;
 mod decimal;
 mod document;
 mod error;
+mod expand;
 mod format_name;
+mod graph;
 mod json;
+mod keywords;
+mod keywords_object;
+mod languages;
+mod presence;
+mod references;
 mod shape;
+mod shape_array;
+mod shape_object;
+mod shape_scalar;
+mod shaper;
+mod term_object;
+mod tree;
+mod unevaluated;
+mod uri;
+mod validate;
 
 pub use conj::{Conj, Literal, NodeId};
 pub use decimal::Decimal;

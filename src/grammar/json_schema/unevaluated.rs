@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
+use crate::grammar::Fuel;
+
 use super::atom::{Atom, Items, NameId, Properties};
 use super::conj::NodeId;
 use super::error::SchemaError;
@@ -128,62 +132,81 @@ struct Evaluated {
     dynamic: bool,
 }
 
+impl Evaluated {
+    fn is_nothing(&self) -> bool {
+        let listed = !self.names.is_empty() || !self.patterns.is_empty() || self.prefix > 0;
+        !(self.all || self.dynamic || listed)
+    }
+}
+
 impl Graph {
     /// Replaces `unevaluated…` by `additionalProperties` and `items` where what the other
     /// keywords evaluate does not depend on the value.
-    pub(super) fn settle_unevaluated(&mut self) {
+    pub(super) fn settle_unevaluated(&mut self, fuel: &mut Fuel<'_>) -> Result<(), SchemaError> {
+        let mut left = false;
         for index in 0..self.len() {
             let id = NodeId(index as u32);
             let atoms = self.atoms(id);
-            let replaced: Vec<(usize, Atom)> = atoms
-                .iter()
-                .enumerate()
-                .filter_map(|(at, atom)| Some((at, self.settled(id, atom)?)))
-                .collect();
+            let mut replaced = Vec::new();
+            for (at, atom) in atoms.iter().enumerate() {
+                if matches!(atom, Atom::UnevaluatedProperties(_) | Atom::UnevaluatedItems(_)) {
+                    match self.settled(id, atom, fuel)? {
+                        Some(settled) => replaced.push((at, settled)),
+                        None => left = true,
+                    }
+                }
+            }
             for (at, atom) in replaced {
                 self.replace_atom(id, at, atom);
             }
         }
+        self.has_unevaluated = left;
+        Ok(())
     }
 
-    fn settled(&self, id: NodeId, atom: &Atom) -> Option<Atom> {
-        match atom {
+    fn settled(
+        &self,
+        id: NodeId,
+        atom: &Atom,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Option<Atom>, SchemaError> {
+        let mut found = Evaluated::default();
+        let objects = matches!(atom, Atom::UnevaluatedProperties(_));
+        self.evaluated(id, objects, true, &mut found, fuel)?;
+        if found.all {
+            return Ok(Some(Atom::All(atom.keyword(), SmallVec::from_slice(&[Self::ANY]))));
+        }
+        if found.dynamic {
+            return Ok(None);
+        }
+        Ok(match atom {
             Atom::UnevaluatedProperties(rest) => {
-                let mut found = Evaluated::default();
-                self.evaluated(id, true, true, &mut found);
-                let (names, patterns) = if found.all {
-                    return Some(Atom::All("unevaluatedProperties", [Self::ANY].into_iter().collect()));
-                } else if found.dynamic {
-                    return None;
-                } else {
-                    (found.names, found.patterns)
-                };
-                let mut names = names;
-                names.sort_unstable();
-                names.dedup();
+                found.names.sort_unstable();
+                found.names.dedup();
                 Some(Atom::Properties(Arc::new(Properties::new(
-                    names.into_iter().map(|name| (name, Self::ANY)).collect(),
-                    patterns.into_iter().map(|pattern| (pattern, Self::ANY)).collect(),
+                    found.names.into_iter().map(|name| (name, Self::ANY)).collect(),
+                    found.patterns.into_iter().map(|pattern| (pattern, Self::ANY)).collect(),
                     Some(*rest),
                 ))))
             }
             Atom::UnevaluatedItems(rest) => {
-                let mut found = Evaluated::default();
-                self.evaluated(id, false, true, &mut found);
-                if found.all {
-                    return Some(Atom::All("unevaluatedItems", [Self::ANY].into_iter().collect()));
-                }
-                (!found.dynamic).then(|| {
-                    let prefix = vec![Self::ANY; found.prefix];
-                    Atom::Items(Box::new(Items { prefix, rest: *rest, rest_written: true }))
-                })
+                let prefix = vec![Self::ANY; found.prefix];
+                Some(Atom::Items(Box::new(Items { prefix, rest: *rest, rest_written: true })))
             }
             _ => None,
-        }
+        })
     }
 
     /// Collects what the schema evaluates of objects, or of arrays.
-    fn evaluated(&self, id: NodeId, objects: bool, outermost: bool, found: &mut Evaluated) {
+    fn evaluated(
+        &self,
+        id: NodeId,
+        objects: bool,
+        outermost: bool,
+        found: &mut Evaluated,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<(), SchemaError> {
+        fuel.spend(1)?;
         for atom in self.atoms(id) {
             match atom {
                 Atom::Properties(rule) if objects => {
@@ -199,17 +222,23 @@ impl Graph {
                 Atom::UnevaluatedProperties(_) if objects && !outermost => found.all = true,
                 Atom::UnevaluatedItems(_) if !objects && !outermost => found.all = true,
                 Atom::All(_, nodes) => {
-                    nodes.iter().for_each(|&node| self.evaluated(node, objects, false, found));
+                    for &node in nodes {
+                        self.evaluated(node, objects, false, found, fuel)?;
+                    }
                 }
                 // Not even a schema under `not` that holds evaluates anything.
                 Atom::Not(_) => {}
-                _ => atom.in_place(&mut |node| {
-                    let mut inner = Evaluated::default();
-                    self.evaluated(node, objects, false, &mut inner);
-                    let nothing = inner.names.is_empty() && inner.patterns.is_empty();
-                    found.dynamic |= inner.all || inner.dynamic || inner.prefix > 0 || !nothing;
-                }),
+                _ => {
+                    let mut applied = Vec::new();
+                    atom.in_place(&mut |node| applied.push(node));
+                    for node in applied {
+                        let mut inner = Evaluated::default();
+                        self.evaluated(node, objects, false, &mut inner, fuel)?;
+                        found.dynamic |= !inner.is_nothing();
+                    }
+                }
             }
         }
+        Ok(())
     }
 }
