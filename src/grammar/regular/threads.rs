@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::alphabet::Alphabet;
 use super::dfa::DEAD;
 use super::lookahead::{Duty, FREE, Shared};
 use super::program::{Assertion, DONE, Needs, Node, Program};
@@ -19,10 +20,12 @@ use super::{RegularError, STATES_MAX};
 const ENTRIES_MAX: usize = 4_000_000;
 
 /// What a character is, or that there is none.
+///
+/// The top bit sets them apart from threads.
 type Kind = u64;
-const EDGE: Kind = 0;
-const WORD: Kind = 1;
-const OTHER: Kind = 2;
+const EDGE: Kind = 1 << 63;
+const WORD: Kind = EDGE + 1;
+const OTHER: Kind = EDGE + 2;
 
 /// A node, and above its 32 bits the [`Duty`].
 fn thread(node: u32, duty: Duty) -> u64 {
@@ -51,8 +54,7 @@ pub(super) struct Run {
     next: Vec<u32>,
     accepting: Vec<bool>,
     reach: Reach,
-    /// The threads after one character: its class and the thread.
-    after: Vec<(u32, u64)>,
+    groups: Groups,
     /// Where a key is put together.
     key: Vec<u64>,
     /// For each class whether it is of word characters.
@@ -100,7 +102,7 @@ impl Run {
             next: Vec::new(),
             accepting: Vec::new(),
             reach: Reach::default(),
-            after: Vec::new(),
+            groups: Groups::default(),
             key: Vec::new(),
             is_word: Vec::new(),
         }
@@ -202,114 +204,126 @@ impl Run {
         words: Option<bool>,
         shared: &mut Shared<'_, '_, '_>,
     ) -> Result<(), RegularError> {
-        let wanted = |is_word: bool| words.is_none_or(|words| words == is_word);
         shared.fuel.spend(1 + self.is_word.len() as u32 / 4)?;
+        // Duties may tell classes apart that the sets do not.
+        let has_duties =
+            !self.reach.pending.is_empty() || self.reach.sets.iter().any(|set| set.2 != FREE);
+        let moved =
+            self.groups.divide(&self.reach.sets, has_duties, &self.is_word, shared.alphabet);
+        shared.fuel.spend(moved)?;
+        for class in 0..self.is_word.len() {
+            if words.is_some_and(|words| words != self.is_word[class]) {
+                continue;
+            }
+            let group = self.groups.of[class] as usize;
+            let next = match self.groups.next[group] {
+                Some(next) => next,
+                None => self.after(class as u32, shared)?,
+            };
+            self.groups.next[group] = Some(next);
+            self.next[row + class] = next;
+        }
+        Ok(())
+    }
+
+    /// Where a character of `class` leads; a new state if need be.
+    fn after(&mut self, class: u32, shared: &mut Shared<'_, '_, '_>) -> Result<u32, RegularError> {
         if self.reach.matched {
-            for (next, _) in
-                self.next[row..].iter_mut().zip(&self.is_word).filter(|(_, w)| wanted(**w))
-            {
-                *next = UNIVERSAL;
-            }
-            return Ok(());
+            return Ok(UNIVERSAL);
         }
-        let alphabet = shared.alphabet;
-        for &(set, node, duty) in &self.reach.sets {
-            let classes = alphabet.classes(set);
-            shared.fuel.spend(1 + classes.len() as u32)?;
-            for &class in classes.iter().filter(|class| wanted(self.is_word[**class as usize])) {
-                if let Some(duty) = shared.step(duty, class)? {
-                    self.after.push((class, thread(node, duty)));
-                }
-            }
-        }
-        if !self.reach.pending.is_empty() {
-            for class in 0..self.is_word.len() {
-                if words.is_none_or(|words| words == self.is_word[class]) {
-                    self.pending_edges(row, class, shared)?;
-                }
-            }
-        }
-        if !self.anchored {
-            self.enter_rest(row, words);
-        }
-        self.enter(row, shared.program);
-        Ok(())
-    }
-
-    /// Adds what matches that depend on the rest of the text lead to.
-    fn pending_edges(
-        &mut self,
-        row: usize,
-        class: usize,
-        shared: &mut Shared<'_, '_, '_>,
-    ) -> Result<(), RegularError> {
-        for &duty in &self.reach.pending {
-            match shared.step(duty, class as u32)? {
-                None => {}
-                Some(FREE) => self.next[row + class] = UNIVERSAL,
-                Some(duty) => self.after.push((class as u32, thread(DONE, duty))),
-            }
-        }
-        Ok(())
-    }
-
-    /// Enters where a character leads that ends all threads: back to where a match may start.
-    fn enter_rest(&mut self, row: usize, words: Option<bool>) {
-        for is_word in [false, true].into_iter().filter(|&w| words.is_none_or(|words| words == w)) {
-            if !self.is_word.contains(&is_word) {
-                continue;
-            }
-            let rest = self.find(is_word, &[]);
-            for (next, _) in self.next[row..]
-                .iter_mut()
-                .zip(&self.is_word)
-                .filter(|(n, w)| **n == DEAD && **w == is_word)
-            {
-                *next = rest;
-            }
-        }
-    }
-
-    /// Enters where the threads gathered in `after` lead, and clears it.
-    fn enter(&mut self, row: usize, program: &Program) {
-        let mut after = std::mem::take(&mut self.after);
-        after.sort_unstable();
-        after.dedup();
-        // Neighbouring classes often lead to the same place: a look back saves a look-up.
-        let mut recent: (&[(u32, u64)], bool, u32) = (&[], false, DEAD);
-        for group in after.chunk_by(|left, right| left.0 == right.0) {
-            let Some(&(class, _)) = group.first() else { continue };
-            let is_word = self.is_word[class as usize];
-            let threads = || group.iter().map(|&(_, thread)| thread);
-            let is_dead =
-                self.anchored && threads().all(|thread| program.is_behind(node_of(thread)));
-            if is_dead || self.next[row + class as usize] == UNIVERSAL {
-                continue;
-            }
-            let is_same = recent.1 == is_word && threads().eq(recent.0.iter().map(|pair| pair.1));
-            if !is_same {
-                recent = (group, is_word, self.find(is_word, group));
-            }
-            self.next[row + class as usize] = recent.2;
-        }
-        after.clear();
-        self.after = after;
-    }
-
-    /// The state of these threads after a character that is of a word or not; a new one if need
-    /// be.
-    fn find(&mut self, is_word: bool, threads: &[(u32, u64)]) -> u32 {
+        shared.fuel.spend(1 + self.reach.sets.len() as u32)?;
+        let kind = if self.is_word[class as usize] { WORD } else { OTHER };
         self.key.clear();
-        self.key.push(relevant(if is_word { WORD } else { OTHER }, self.needs));
-        self.key.extend(threads.iter().map(|&(_, thread)| thread));
+        self.key.push(relevant(kind, self.needs));
+        let mut is_alive = !self.anchored;
+        for &(set, node, duty) in &self.reach.sets {
+            if shared.alphabet.contains(set, class)
+                && let Some(duty) = shared.step(duty, class)?
+            {
+                self.key.push(thread(node, duty));
+                is_alive |= !shared.program.is_behind(node);
+            }
+        }
+        for &duty in &self.reach.pending {
+            match shared.step(duty, class)? {
+                None => {}
+                Some(FREE) => return Ok(UNIVERSAL),
+                Some(duty) => {
+                    self.key.push(thread(DONE, duty));
+                    is_alive = true;
+                }
+            }
+        }
+        if !is_alive {
+            return Ok(DEAD);
+        }
+        if let Some(threads) = self.key.get_mut(1..) {
+            threads.sort_unstable();
+        }
+        self.key.dedup();
         if let Some(&state) = self.ids.get(self.key.as_slice()) {
-            return state;
+            return Ok(state);
         }
         let state = self.keys.len() as u32;
         let key: Rc<[u64]> = self.key.as_slice().into();
         self.keys.push(key.clone());
         self.ids.insert(key, state);
-        state
+        Ok(state)
+    }
+}
+
+/// Classes that the sets of one state do not tell apart.
+#[derive(Default)]
+struct Groups {
+    /// The group of each class.
+    of: Vec<u32>,
+    /// Where the characters of each group lead, once that is known.
+    next: Vec<Option<u32>>,
+    /// For each group the one that its members move to, and the set because of which they do.
+    moves: Vec<(u32, u32)>,
+    /// For each set the round that it was last dealt with in.
+    done: Vec<u32>,
+    round: u32,
+}
+
+impl Groups {
+    /// Divides the classes anew; how often one was moved to another group.
+    fn divide(
+        &mut self,
+        sets: &[(u32, u32, Duty)],
+        has_duties: bool,
+        is_word: &[bool],
+        alphabet: &Alphabet,
+    ) -> u32 {
+        self.of.clear();
+        self.next.clear();
+        if has_duties {
+            self.of.extend(0..is_word.len() as u32);
+            self.next.resize(is_word.len(), None);
+            return 0;
+        }
+        self.of.extend(is_word.iter().map(|&is_word| u32::from(is_word)));
+        self.moves.clear();
+        self.moves.resize(2, (0, u32::MAX));
+        self.done.resize(alphabet.set_count(), 0);
+        self.round += 1;
+        let mut moved = 0;
+        for &(set, ..) in sets {
+            if std::mem::replace(&mut self.done[set as usize], self.round) == self.round {
+                continue;
+            }
+            moved += alphabet.classes(set).len() as u32;
+            for &class in alphabet.classes(set) {
+                let group = &mut self.of[class as usize];
+                if self.moves[*group as usize].1 != set {
+                    self.moves[*group as usize] = (self.moves.len() as u32, set);
+                    self.moves.push((0, u32::MAX));
+                }
+                *group = self.moves[*group as usize].0;
+            }
+        }
+        self.next.resize(self.moves.len(), None);
+        moved
     }
 }
 
