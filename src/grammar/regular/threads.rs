@@ -19,6 +19,9 @@ use super::{RegularError, STATES_MAX};
 /// Entries of one table: 4 bytes each.
 const ENTRIES_MAX: usize = 4_000_000;
 
+/// Threads of all states of one table: 8 bytes each.
+const THREADS_MAX: usize = 4_000_000;
+
 /// What a character is, or that there is none.
 ///
 /// The top bit sets them apart from threads.
@@ -51,6 +54,8 @@ pub(super) struct Run {
     needs: Needs,
     keys: Vec<Rc<[u64]>>,
     ids: FxHashMap<Rc<[u64]>, u32>,
+    /// Threads in all keys.
+    thread_count: usize,
     next: Vec<u32>,
     accepting: Vec<bool>,
     reach: Reach,
@@ -99,6 +104,7 @@ impl Run {
             needs,
             keys: vec![first.into()],
             ids: FxHashMap::default(),
+            thread_count: 0,
             next: Vec::new(),
             accepting: Vec::new(),
             reach: Reach::default(),
@@ -139,7 +145,10 @@ impl Run {
         }
         while let Some(key) = self.keys.get(self.accepting.len()).cloned() {
             self.state(&key, shared)?;
-            if self.keys.len() > STATES_MAX || self.next.len() > ENTRIES_MAX {
+            let is_large = self.keys.len() > STATES_MAX
+                || self.next.len() > ENTRIES_MAX
+                || self.thread_count > THREADS_MAX;
+            if is_large {
                 return Err(RegularError::TooLarge { states_max: STATES_MAX });
             }
         }
@@ -265,6 +274,7 @@ impl Run {
             return Ok(state);
         }
         let state = self.keys.len() as u32;
+        self.thread_count += self.key.len();
         let key: Rc<[u64]> = self.key.as_slice().into();
         self.keys.push(key.clone());
         self.ids.insert(key, state);
