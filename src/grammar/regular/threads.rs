@@ -270,6 +270,7 @@ impl Run {
             threads.sort_unstable();
         }
         self.key.dedup();
+        drop_needless(&mut self.key, shared)?;
         if let Some(&state) = self.ids.get(self.key.as_slice()) {
             return Ok(state);
         }
@@ -335,6 +336,25 @@ impl Groups {
         self.next.resize(self.moves.len(), None);
         moved
     }
+}
+
+/// Drops threads that ask more of the rest of the text than another at the same node.
+fn drop_needless(key: &mut Vec<u64>, shared: &mut Shared<'_, '_, '_>) -> Result<(), RegularError> {
+    if key.get(1..).and_then(<[u64]>::last).is_none_or(|&last| duty_of(last) == FREE) {
+        return Ok(());
+    }
+    let threads = key.split_off(1);
+    for &thread in &threads {
+        shared.fuel.spend(threads.len() as u32)?;
+        let is_needless = threads.iter().any(|&other| {
+            let same_place = node_of(other) == node_of(thread) && other != thread;
+            same_place && shared.asks_no_more(duty_of(other), duty_of(thread))
+        });
+        if !is_needless {
+            key.push(thread);
+        }
+    }
+    Ok(())
 }
 
 /// What matters of the kind of the character before.
