@@ -1,17 +1,19 @@
 //! The classes of characters that a pattern cannot tell apart.
 
 use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
 
 use super::super::{CharSet, Fuel, LimitError};
 use super::dfa::{Arms, DEAD, DfaArm};
 
 /// A partition of the scalar values for a list of sets: every set is a union of classes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Alphabet {
     /// First and last character and class of each range, ascending, without gaps but the
     /// surrogates.
     ranges: Vec<(u32, u32, u32)>,
-    class_count: usize,
+    /// The sets that each class is in.
+    sets: Vec<Bits>,
     /// Where the classes of each set start in `members`.
     first: Vec<u32>,
     members: Vec<u32>,
@@ -51,12 +53,22 @@ impl Alphabet {
             classes.with(set, &mut members);
         }
         first.push(members.len() as u32);
-        Ok(Self { ranges, class_count: classes.count(), first, members })
+        Ok(Self { ranges, sets: classes.all, first, members })
     }
 
     /// Number of classes.
     pub(super) fn class_count(&self) -> usize {
-        self.class_count
+        self.sets.len()
+    }
+
+    /// Number of sets.
+    pub(super) fn set_count(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    /// Whether a class is in a set.
+    pub(super) fn contains(&self, set: u32, class: u32) -> bool {
+        has(&self.sets[class as usize], set)
     }
 
     /// The classes that a set consists of, ascending.
@@ -78,14 +90,16 @@ impl Alphabet {
 
 /// Classes by which sets they are in: one bit for each set.
 struct Classes {
-    now: Box<[u64]>,
-    ids: FxHashMap<Box<[u64]>, u32>,
-    all: Vec<Box<[u64]>>,
+    now: Bits,
+    ids: FxHashMap<Bits, u32>,
+    all: Vec<Bits>,
 }
+
+type Bits = SmallVec<[u64; 1]>;
 
 impl Classes {
     fn new(sets: usize) -> Self {
-        let now = vec![0; sets.div_ceil(64)].into();
+        let now = smallvec![0; sets.div_ceil(64)];
         Self { now, ids: FxHashMap::default(), all: Vec::new() }
     }
 
@@ -94,7 +108,7 @@ impl Classes {
     }
 
     fn contains(&self, set: u32) -> bool {
-        self.now[set as usize / 64] >> (set % 64) & 1 == 1
+        has(&self.now, set)
     }
 
     fn current(&mut self) -> u32 {
@@ -109,12 +123,11 @@ impl Classes {
 
     /// Adds the classes that are in `set`.
     fn with(&self, set: u32, found: &mut Vec<u32>) {
-        let is_in = |bits: &&Box<[u64]>| bits[set as usize / 64] >> (set % 64) & 1 == 1;
-        let indexed = self.all.iter().enumerate().filter(|(_, bits)| is_in(bits));
+        let indexed = self.all.iter().enumerate().filter(|(_, bits)| has(bits, set));
         found.extend(indexed.map(|(class, _)| class as u32));
     }
+}
 
-    fn count(&self) -> usize {
-        self.all.len()
-    }
+fn has(bits: &[u64], set: u32) -> bool {
+    bits[set as usize / 64] >> (set % 64) & 1 == 1
 }

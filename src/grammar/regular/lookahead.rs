@@ -95,6 +95,12 @@ impl<'p, 'f, 'a> Shared<'p, 'f, 'a> {
         Ok(Some(self.duties.id(after)))
     }
 
+    /// Whether the first of two is part of the second.
+    pub(super) fn asks_no_more(&self, few: Duty, many: Duty) -> bool {
+        let many = &self.duties.sets[many as usize];
+        self.duties.sets[few as usize].iter().all(|place| many.binary_search(place).is_ok())
+    }
+
     /// Whether the text may end with these obligations.
     pub(super) fn may_end(&self, duty: Duty) -> bool {
         let set = self.duties.sets[duty as usize].iter();

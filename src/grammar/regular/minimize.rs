@@ -127,25 +127,23 @@ struct Partition {
 }
 
 impl Partition {
-    /// Elements with equal keys in one set.
+    /// Elements with equal keys in one set. Keys are small numbers.
     fn by_keys(keys: &[u32]) -> Self {
-        let mut elements: Vec<u32> = (0..keys.len() as u32).collect();
-        elements.sort_by_key(|&element| keys[element as usize]);
+        let count = keys.iter().max().map_or(0, |&last| last as usize + 1);
+        let (first, elements) = group(keys, count);
         let mut places = vec![0; keys.len()];
         let mut set_of = vec![0; keys.len()];
         let mut sets: Vec<(u32, u32, u32)> = Vec::new();
-        let mut previous = None;
-        for (place, &element) in elements.iter().enumerate() {
-            let (place, key) = (place as u32, keys[element as usize]);
-            if previous != Some(key) {
-                previous = Some(key);
-                sets.push((place, place, place));
+        for range in first.windows(2) {
+            let &[start, end] = range else { continue };
+            if start == end {
+                continue;
             }
-            places[element as usize] = place;
-            set_of[element as usize] = sets.len() as u32 - 1;
-            if let Some(set) = sets.last_mut() {
-                set.2 = place + 1;
+            for (place, &element) in (start..end).zip(&elements[start as usize..end as usize]) {
+                places[element as usize] = place;
+                set_of[element as usize] = sets.len() as u32;
             }
+            sets.push((start, start, end));
         }
         Self { elements, places, set_of, sets, touched: Vec::new() }
     }
@@ -231,7 +229,8 @@ pub(super) fn equivalent(
     Ok(blocks.set_of)
 }
 
-/// The indices of `keys` by key: where those of each key start, and the indices.
+/// The indices of `keys` by key: where those of each key below `count` start and the last end, and
+/// the indices.
 pub(super) fn group(keys: &[u32], count: usize) -> (Vec<u32>, Vec<u32>) {
     let mut first = vec![0_u32; count + 1];
     for &key in keys {

@@ -17,6 +17,7 @@ mod classify;
 mod dfa;
 mod ecma;
 mod ecma_class;
+mod groups;
 mod lookahead;
 mod measure;
 mod minimize;

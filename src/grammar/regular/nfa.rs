@@ -73,8 +73,10 @@ impl Nfa {
     pub(super) fn determinize(&self, fuel: &mut Fuel<'_>) -> Result<Dfa, RegularError> {
         let mut sets: Vec<Box<[u32]>> = Vec::new();
         let mut ids: FxHashMap<Box<[u32]>, u32> = FxHashMap::default();
+        let mut seen = vec![0_u32; self.states.len()];
+        let mut round = 1;
         let mut start = vec![0];
-        self.close(&mut start);
+        self.close(&mut start, &mut seen, round);
         sets.push(start.into());
         let mut states: Vec<DfaState> = Vec::new();
         let mut arms = Arms::default();
@@ -84,7 +86,8 @@ impl Nfa {
             let accepting = set.iter().any(|&state| self.states[state as usize].accepting);
             let all = set.iter().flat_map(|&state| &self.states[state as usize].arms);
             sweep(all.copied().collect(), fuel, |low, high, targets| {
-                self.close(targets);
+                round += 1;
+                self.close(targets, &mut seen, round);
                 let next = match ids.get(targets.as_slice()) {
                     Some(&next) => next,
                     None => {
@@ -104,19 +107,20 @@ impl Nfa {
         Ok(Dfa::assemble(states, 0))
     }
 
-    /// Adds what may be entered without a character; sorts and removes duplicates.
-    fn close(&self, set: &mut Vec<u32>) {
+    /// Adds what may be entered without a character; sorts and removes duplicates. `seen` holds
+    /// the round in which each state was met last.
+    fn close(&self, set: &mut Vec<u32>, seen: &mut [u32], round: u32) {
+        set.retain(|&state| std::mem::replace(&mut seen[state as usize], round) != round);
         let mut at = 0;
         while let Some(&state) = set.get(at) {
             at += 1;
             if let Some(also) = self.states[state as usize].also
-                && !set.contains(&also)
+                && std::mem::replace(&mut seen[also as usize], round) != round
             {
                 set.push(also);
             }
         }
         set.sort_unstable();
-        set.dedup();
     }
 }
 

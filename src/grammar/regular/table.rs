@@ -45,7 +45,7 @@ impl Table {
     /// The smallest table of the same language.
     pub(super) fn minimize(self, fuel: &mut Fuel<'_>) -> Result<Self, RegularError> {
         let universal = self.accepting.len() as u32;
-        let mut edges = Vec::new();
+        let mut edges = Vec::with_capacity(self.next.len() + self.class_count);
         for tail in 0..universal {
             fuel.spend(1 + self.class_count as u32 / 4)?;
             for (class, &head) in self.row(tail).iter().enumerate() {

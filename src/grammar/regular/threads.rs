@@ -10,6 +10,7 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::dfa::DEAD;
+use super::groups::Groups;
 use super::lookahead::{Duty, FREE, Shared};
 use super::program::{Assertion, DONE, Needs, Node, Program};
 use super::table::{Table, UNIVERSAL};
@@ -18,11 +19,16 @@ use super::{RegularError, STATES_MAX};
 /// Entries of one table: 4 bytes each.
 const ENTRIES_MAX: usize = 4_000_000;
 
+/// Threads of all states of one table: 8 bytes each.
+const THREADS_MAX: usize = 4_000_000;
+
 /// What a character is, or that there is none.
+///
+/// The top bit sets them apart from threads.
 type Kind = u64;
-const EDGE: Kind = 0;
-const WORD: Kind = 1;
-const OTHER: Kind = 2;
+const EDGE: Kind = 1 << 63;
+const WORD: Kind = EDGE + 1;
+const OTHER: Kind = EDGE + 2;
 
 /// A node, and above its 32 bits the [`Duty`].
 fn thread(node: u32, duty: Duty) -> u64 {
@@ -48,11 +54,14 @@ pub(super) struct Run {
     needs: Needs,
     keys: Vec<Rc<[u64]>>,
     ids: FxHashMap<Rc<[u64]>, u32>,
+    /// Threads in all keys.
+    thread_count: usize,
     next: Vec<u32>,
     accepting: Vec<bool>,
     reach: Reach,
-    /// For each class the threads after it.
-    after: Vec<Vec<u64>>,
+    groups: Groups,
+    /// Where a key is put together.
+    key: Vec<u64>,
     /// For each class whether it is of word characters.
     is_word: Vec<bool>,
 }
@@ -95,10 +104,12 @@ impl Run {
             needs,
             keys: vec![first.into()],
             ids: FxHashMap::default(),
+            thread_count: 0,
             next: Vec::new(),
             accepting: Vec::new(),
             reach: Reach::default(),
-            after: Vec::new(),
+            groups: Groups::default(),
+            key: Vec::new(),
             is_word: Vec::new(),
         }
     }
@@ -123,7 +134,6 @@ impl Run {
     /// Makes the table of all states.
     pub(super) fn table(mut self, shared: &mut Shared<'_, '_, '_>) -> Result<Table, RegularError> {
         let class_count = shared.alphabet.class_count();
-        self.after.resize_with(class_count, Vec::new);
         self.is_word = vec![false; class_count];
         for &class in shared.program.word_set.map_or(&[][..], |set| shared.alphabet.classes(set)) {
             self.is_word[class as usize] = true;
@@ -135,7 +145,10 @@ impl Run {
         }
         while let Some(key) = self.keys.get(self.accepting.len()).cloned() {
             self.state(&key, shared)?;
-            if self.keys.len() > STATES_MAX || self.next.len() > ENTRIES_MAX {
+            let is_large = self.keys.len() > STATES_MAX
+                || self.next.len() > ENTRIES_MAX
+                || self.thread_count > THREADS_MAX;
+            if is_large {
                 return Err(RegularError::TooLarge { states_max: STATES_MAX });
             }
         }
@@ -149,7 +162,7 @@ impl Run {
         let may_end = self.reach.matched || self.reach.pending.iter().any(|&d| shared.may_end(d));
         self.accepting.push(may_end);
         let row = self.next.len();
-        self.next.resize(row + self.after.len(), DEAD);
+        self.next.resize(row + self.is_word.len(), DEAD);
         if !self.reach.by_next {
             return self.edges(row, None, shared);
         }
@@ -200,101 +213,93 @@ impl Run {
         words: Option<bool>,
         shared: &mut Shared<'_, '_, '_>,
     ) -> Result<(), RegularError> {
-        let wanted = |is_word: bool| words.is_none_or(|words| words == is_word);
-        shared.fuel.spend(1 + self.after.len() as u32 / 4)?;
-        if self.reach.matched {
-            for (next, _) in
-                self.next[row..].iter_mut().zip(&self.is_word).filter(|(_, w)| wanted(**w))
-            {
-                *next = UNIVERSAL;
-            }
-            return Ok(());
-        }
-        let alphabet = shared.alphabet;
-        for &(set, node, duty) in &self.reach.sets {
-            let classes = alphabet.classes(set);
-            shared.fuel.spend(1 + classes.len() as u32)?;
-            for &class in classes.iter().filter(|class| wanted(self.is_word[**class as usize])) {
-                if let Some(duty) = shared.step(duty, class)? {
-                    self.after[class as usize].push(thread(node, duty));
-                }
-            }
-        }
-        for class in 0..self.after.len() {
-            if wanted(self.is_word[class]) {
-                self.pending_edges(row, class, shared)?;
-            }
-        }
-        self.enter(row, words, shared.program)
-    }
-
-    /// Adds what matches that depend on the rest of the text lead to.
-    fn pending_edges(
-        &mut self,
-        row: usize,
-        class: usize,
-        shared: &mut Shared<'_, '_, '_>,
-    ) -> Result<(), RegularError> {
-        for &duty in &self.reach.pending {
-            match shared.step(duty, class as u32)? {
-                None => {}
-                Some(FREE) => self.next[row + class] = UNIVERSAL,
-                Some(duty) => self.after[class].push(thread(DONE, duty)),
-            }
-        }
-        Ok(())
-    }
-
-    /// Finds or makes the states for the threads gathered in `after`, and clears it.
-    fn enter(
-        &mut self,
-        row: usize,
-        words: Option<bool>,
-        program: &Program,
-    ) -> Result<(), RegularError> {
-        let mut key: Vec<u64> = Vec::new();
-        // Neighbouring classes often lead to the same place: a look back saves a look-up.
-        let mut recent: Option<(usize, u32)> = None;
-        for class in 0..self.after.len() {
-            if words.is_some_and(|words| words != self.is_word[class])
-                || self.next[row + class] == UNIVERSAL
-            {
+        shared.fuel.spend(1 + self.is_word.len() as u32 / 4)?;
+        // Duties may tell classes apart that the sets do not.
+        let has_duties =
+            !self.reach.pending.is_empty() || self.reach.sets.iter().any(|set| set.2 != FREE);
+        let moved =
+            self.groups.divide(&self.reach.sets, has_duties, &self.is_word, shared.alphabet);
+        shared.fuel.spend(moved)?;
+        for class in 0..self.is_word.len() {
+            if words.is_some_and(|words| words != self.is_word[class]) {
                 continue;
             }
-            let threads = &mut self.after[class];
-            let is_alive = threads.iter().any(|&thread| !program.is_behind(node_of(thread)));
-            if self.anchored && !is_alive {
-                continue;
-            }
-            threads.sort_unstable();
-            threads.dedup();
-            let kind = if self.is_word[class] { WORD } else { OTHER };
-            if let Some((other, state)) = recent
-                && self.after[other] == self.after[class]
-                && self.is_word[other] == self.is_word[class]
-            {
-                self.next[row + class] = state;
-                continue;
-            }
-            key.clear();
-            key.push(relevant(kind, self.needs));
-            key.extend_from_slice(&self.after[class]);
-            let state = match self.ids.get(key.as_slice()) {
-                Some(&state) => state,
-                None => {
-                    let state = self.keys.len() as u32;
-                    let key: Rc<[u64]> = key.as_slice().into();
-                    self.keys.push(key.clone());
-                    self.ids.insert(key, state);
-                    state
-                }
+            let group = self.groups.of[class] as usize;
+            let next = match self.groups.next[group] {
+                Some(next) => next,
+                None => self.after(class as u32, shared)?,
             };
-            self.next[row + class] = state;
-            recent = Some((class, state));
+            self.groups.next[group] = Some(next);
+            self.next[row + class] = next;
         }
-        self.after.iter_mut().for_each(Vec::clear);
         Ok(())
     }
+
+    /// Where a character of `class` leads; a new state if need be.
+    fn after(&mut self, class: u32, shared: &mut Shared<'_, '_, '_>) -> Result<u32, RegularError> {
+        if self.reach.matched {
+            return Ok(UNIVERSAL);
+        }
+        shared.fuel.spend(1 + self.reach.sets.len() as u32)?;
+        let kind = if self.is_word[class as usize] { WORD } else { OTHER };
+        self.key.clear();
+        self.key.push(relevant(kind, self.needs));
+        let mut is_alive = !self.anchored;
+        for &(set, node, duty) in &self.reach.sets {
+            if shared.alphabet.contains(set, class)
+                && let Some(duty) = shared.step(duty, class)?
+            {
+                self.key.push(thread(node, duty));
+                is_alive |= !shared.program.is_behind(node);
+            }
+        }
+        for &duty in &self.reach.pending {
+            match shared.step(duty, class)? {
+                None => {}
+                Some(FREE) => return Ok(UNIVERSAL),
+                Some(duty) => {
+                    self.key.push(thread(DONE, duty));
+                    is_alive = true;
+                }
+            }
+        }
+        if !is_alive {
+            return Ok(DEAD);
+        }
+        if let Some(threads) = self.key.get_mut(1..) {
+            threads.sort_unstable();
+        }
+        self.key.dedup();
+        drop_needless(&mut self.key, shared)?;
+        if let Some(&state) = self.ids.get(self.key.as_slice()) {
+            return Ok(state);
+        }
+        let state = self.keys.len() as u32;
+        self.thread_count += self.key.len();
+        let key: Rc<[u64]> = self.key.as_slice().into();
+        self.keys.push(key.clone());
+        self.ids.insert(key, state);
+        Ok(state)
+    }
+}
+
+/// Drops threads that ask more of the rest of the text than another at the same node.
+fn drop_needless(key: &mut Vec<u64>, shared: &mut Shared<'_, '_, '_>) -> Result<(), RegularError> {
+    if key.get(1..).and_then(<[u64]>::last).is_none_or(|&last| duty_of(last) == FREE) {
+        return Ok(());
+    }
+    let threads = key.split_off(1);
+    for &thread in &threads {
+        shared.fuel.spend(threads.len() as u32)?;
+        let is_needless = threads.iter().any(|&other| {
+            let same_place = node_of(other) == node_of(thread) && other != thread;
+            same_place && shared.asks_no_more(duty_of(other), duty_of(thread))
+        });
+        if !is_needless {
+            key.push(thread);
+        }
+    }
+    Ok(())
 }
 
 /// What matters of the kind of the character before.
