@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use super::automaton::{Config, ConfigFacts, ConfigId};
 use super::error::LimitError;
 use super::limits::{Fuel, Limits};
-use super::program::{Node, NodeId, Program};
+use super::program::{MemberCosts, Node, NodeId, Program};
 use crate::TokenId;
 
 /// A hash-consed stack of frames, by its top.
@@ -56,6 +56,7 @@ pub(crate) struct Builder {
     visited: Visited,
     items_max: usize,
     frames_counted: usize,
+    member_costs: MemberCosts,
 }
 
 /// Places that a closure has been to: few as a rule, so a list comes before the set.
@@ -112,6 +113,7 @@ impl Builder {
             visited: Visited::default(),
             items_max: limits.items_max,
             frames_counted: 0,
+            member_costs: MemberCosts::default(),
         }
     }
 
@@ -304,7 +306,7 @@ impl Builder {
             return Err(LimitError::Depth { max: HEIGHT_MAX });
         }
         let id = self.frames.len() as StackId;
-        let cost = program.frame_cost(node, count);
+        let cost = program.frame_cost(node, count, &mut self.member_costs);
         self.frames.push(Frame {
             node,
             count,

@@ -1,5 +1,6 @@
 //! What can go wrong: while a grammar is compiled, and while it is followed.
 
+use super::json_schema::SchemaError;
 use crate::TokenId;
 
 /// A bound of [`Limits`](super::Limits) was hit.
@@ -44,6 +45,9 @@ pub enum GrammarError {
         /// Column in characters, from 1.
         column: usize,
     },
+    /// The JSON Schema is wrong, matches nothing, or cannot be followed exactly.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
     /// The regular expression does not parse.
     #[error("the regular expression does not parse: {message}")]
     RegexSyntax {

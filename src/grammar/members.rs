@@ -303,11 +303,59 @@ impl Machine {
 
     /// Least bytes to the end of the object from a state of the key.
     pub(crate) fn bytes_from_key(&self, progress: &Progress, state: u32) -> u32 {
-        let ways = self.reaches[state as usize].iter();
-        ways.map(|&(key, bytes)| bytes.saturating_add(self.bytes_after_key(progress, key)))
-            .min()
-            .unwrap_or(NO_WAY)
+        let keys = &self.reaches[state as usize];
+        let least = |ways: &mut dyn Iterator<Item = u32>| ways.min().unwrap_or(NO_WAY);
+        if self.rules.min > 0 {
+            return least(&mut keys.iter().map(|&(key, bytes)| {
+                bytes.saturating_add(self.bytes_after_key(progress, key))
+            }));
+        }
+        least(&mut self.rules.presence.iter().map(|presence| {
+            let Some((missing, bytes)) = self.missing(progress, presence) else { return NO_WAY };
+            let is_missing = |key: &&KeyId| !self.is_there(progress, **key);
+            let next = presence.required.iter().find(is_missing).copied();
+            let outlook = Outlook { presence, missing, bytes, next };
+            least(&mut keys.iter().map(|&(key, bytes)| {
+                bytes.saturating_add(self.bytes_after_key_of(progress, key, &outlook))
+            }))
+        }))
     }
+
+    /// As [`bytes_after_key`](Self::bytes_after_key) for one way of being complete, of which it
+    /// is known what is missing, and without a least number of members.
+    fn bytes_after_key_of(&self, progress: &Progress, key: KeyId, outlook: &Outlook<'_>) -> u32 {
+        let Outlook { presence, missing, bytes, next } = *outlook;
+        let is_written = self.is_declared(key) && self.is_there(progress, key);
+        let is_skipping = self.rules.order == KeyOrder::Declared
+            && (key < progress.position || next.is_some_and(|next| next < key));
+        if is_written
+            || is_skipping
+            || !self.is_possible(key)
+            || presence.forbidden.binary_search(&key).is_ok()
+        {
+            return NO_WAY;
+        }
+        let is_one_of_them = presence.required.binary_search(&key).is_ok();
+        let missing = missing - u32::from(is_one_of_them);
+        if self.rules.max.is_some_and(|max| progress.count + 1 + missing > max) {
+            return NO_WAY;
+        }
+        let saved = if is_one_of_them { self.bytes[key as usize] } else { 0 };
+        self.rests[key as usize]
+            .saturating_add(bytes.saturating_sub(saved))
+            .saturating_add(missing.saturating_mul(COMMA_BYTES) + CLOSE_BYTES)
+    }
+}
+
+/// What one way of being complete still lacks.
+#[derive(Clone, Copy)]
+struct Outlook<'p> {
+    presence: &'p Presence,
+    /// Members, and their bytes.
+    missing: u32,
+    bytes: u32,
+    /// The first of them.
+    next: Option<KeyId>,
 }
 
 /// The progresses that are met, each with a number: what a stack frame holds.

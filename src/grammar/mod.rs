@@ -38,7 +38,7 @@ mod finish;
 mod forced;
 mod gbnf;
 mod json_object;
-//pub mod json_schema;
+pub mod json_schema;
 mod limits;
 mod lower;
 mod mask;

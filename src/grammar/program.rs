@@ -90,6 +90,9 @@ pub(crate) struct CountedLoop {
     pub(crate) body_cost: u32,
 }
 
+/// Least bytes to the end of an object, by node and register.
+pub(crate) type MemberCosts = rustc_hash::FxHashMap<(NodeId, u32), u32>;
+
 /// A lowered grammar.
 ///
 /// Invariants: every node can reach [`Node::Return`], so a parse that is alive can be completed
@@ -162,35 +165,52 @@ impl Program {
     }
 
     /// Least bytes that finish a frame: from its node, with its register, to the end of its rule.
-    pub(crate) fn frame_cost(&self, node: NodeId, count: u32) -> u32 {
+    /// `known` keeps what was found out about places in objects.
+    pub(crate) fn frame_cost(&self, node: NodeId, count: u32, known: &mut MemberCosts) -> u32 {
         if let Node::Loop(index) = self.nodes[node as usize] {
             return self.loops[index as usize].cost_from(count, &self.costs);
         }
         match self.role(node) {
             Role::Plain | Role::Characters { .. } => self.costs[node as usize],
             Role::ToHub { .. } | Role::Key { .. } | Role::InKey { .. } => {
-                self.member_cost(node, &self.progresses.get(count))
+                if let Some(&cost) = known.get(&(node, count)) {
+                    return cost;
+                }
+                let progress = self.progresses.get(count);
+                self.member_cost(node, (count, &progress), known)
             }
         }
     }
 
     /// Least bytes from a node of an object to the object's end.
-    fn member_cost(&self, node: NodeId, progress: &Progress) -> u32 {
-        match self.role(node) {
-            Role::Plain | Role::Characters { .. } => return self.costs[node as usize],
+    fn member_cost(
+        &self,
+        node: NodeId,
+        at: (u32, &Progress),
+        known: &mut MemberCosts,
+    ) -> u32 {
+        if let Some(&cost) = known.get(&(node, at.0)) {
+            return cost;
+        }
+        let cost = match self.role(node) {
+            Role::Plain | Role::Characters { .. } => self.costs[node as usize],
             Role::ToHub { machine, is_first } => {
-                let to_hub = self.costs[node as usize];
-                let rest = self.machines[machine as usize].finish_bytes(progress, is_first);
-                return to_hub.saturating_add(rest);
+                let rest = self.machines[machine as usize].finish_bytes(at.1, is_first);
+                self.costs[node as usize].saturating_add(rest)
             }
             Role::Key { machine, state } => {
-                return self.machines[machine as usize].bytes_from_key(progress, state);
+                self.machines[machine as usize].bytes_from_key(at.1, state)
             }
-            Role::InKey { .. } => {}
-        }
-        // What lies between two states of a key has no cycle.
-        let least = |nodes: &mut dyn Iterator<Item = NodeId>| {
-            nodes.map(|node| self.member_cost(node, progress)).min().unwrap_or(NO_WAY)
+            // What lies between two states of a key has no cycle.
+            Role::InKey { .. } => self.cost_in_key(node, at, known),
+        };
+        known.insert((node, at.0), cost);
+        cost
+    }
+
+    fn cost_in_key(&self, node: NodeId, at: (u32, &Progress), known: &mut MemberCosts) -> u32 {
+        let mut least = |nodes: &mut dyn Iterator<Item = NodeId>| {
+            nodes.map(|node| self.member_cost(node, at, known)).min().unwrap_or(NO_WAY)
         };
         match self.nodes[node as usize] {
             Node::Switch(span) => {
@@ -198,14 +218,14 @@ impl Program {
             }
             Node::Split(span) => least(&mut self.targets(span).iter().copied()),
             Node::Guard { machine, set, next } => {
-                if self.machines[machine as usize].may_add(progress, set) {
-                    self.member_cost(next, progress)
+                if self.machines[machine as usize].may_add(at.1, set) {
+                    self.member_cost(next, at, known)
                 } else {
                     NO_WAY
                 }
             }
             Node::Member { machine, key, .. } => {
-                self.machines[machine as usize].bytes_after_key(progress, key)
+                self.machines[machine as usize].bytes_after_key(at.1, key)
             }
             _ => self.costs[node as usize],
         }

@@ -4,6 +4,7 @@ use super::error::GrammarError;
 use super::expr::{ExprPool, RuleId};
 use super::limits::Fuel;
 use super::vocabulary::GrammarVocabulary;
+use super::json_schema::{self, SchemaOptions};
 use super::{gbnf, json_object, regex};
 
 /// A grammar as it comes in.
@@ -17,6 +18,13 @@ pub enum GrammarSource {
     JsonObject,
     /// Exactly one of these texts.
     Choice(Vec<String>),
+    /// Any JSON value that is valid against a JSON Schema.
+    JsonSchema {
+        /// The schema, as JSON text.
+        schema: String,
+        /// How it is followed.
+        options: SchemaOptions,
+    },
 }
 
 impl GrammarSource {
@@ -25,6 +33,7 @@ impl GrammarSource {
         match self {
             Self::Gbnf(text) | Self::Regex(text) => text.len(),
             Self::Choice(texts) => texts.iter().map(String::len).sum(),
+            Self::JsonSchema { schema, .. } => schema.len(),
             Self::JsonObject => 0,
         }
     }
@@ -44,6 +53,10 @@ pub(crate) fn parse(
         GrammarSource::Regex(pattern) => regex::parse(pattern),
         GrammarSource::JsonObject => Ok(json_object::rules()),
         GrammarSource::Choice(texts) => choice(texts),
+        GrammarSource::JsonSchema { schema, options } => {
+            let (pool, root, _) = json_schema::rules(schema, options, fuel)?;
+            Ok((pool, root))
+        }
     }
 }
 

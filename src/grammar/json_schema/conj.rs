@@ -39,6 +39,13 @@ impl Literal {
 pub struct Conj(pub(super) SmallVec<[Literal; 2]>);
 
 impl Conj {
+    /// All of these, in any order.
+    pub(super) fn of(mut literals: Vec<Literal>) -> Self {
+        literals.sort_unstable();
+        literals.dedup();
+        Self(literals.into())
+    }
+
     /// The empty conjunction, which every value satisfies.
     pub fn any() -> Self {
         Self::default()

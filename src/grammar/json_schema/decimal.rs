@@ -96,6 +96,13 @@ impl Decimal {
         !self.negative && self.exponent == 0 && *self.digits == *b"1"
     }
 
+    /// As a signed integer, if it is one and fits.
+    pub(super) fn to_i64(&self) -> Option<i64> {
+        let magnitude = Self { negative: false, ..self.clone() }.to_u64()?;
+        let signed = i64::try_from(magnitude).ok()?;
+        Some(if self.negative { -signed } else { signed })
+    }
+
     /// The least integer that is not below it.
     pub fn ceil(&self) -> Self {
         if self.is_integer() {

@@ -1,6 +1,7 @@
 //! Why a JSON Schema cannot be followed.
 
 use crate::grammar::LimitError;
+use crate::grammar::regular::RegularError;
 
 /// What is wrong with a schema, what cannot be exact, what matches nothing. Each is the client's
 /// to mend; `pointer` is a JSON pointer as a URI fragment (`#/properties/a`).
@@ -57,4 +58,33 @@ pub struct Relaxed {
     pub pointer: String,
     /// The keyword.
     pub keyword: String,
+}
+
+impl SchemaError {
+    /// The same with a pointer, if it had none.
+    pub(super) fn at(self, pointer: impl Fn() -> String) -> Self {
+        match self {
+            Self::Invalid { pointer: known, keyword, reason } if known.is_empty() => {
+                Self::Invalid { pointer: pointer(), keyword, reason }
+            }
+            Self::Inexact { pointer: known, keyword, reason } if known.is_empty() => {
+                Self::Inexact { pointer: pointer(), keyword, reason }
+            }
+            other => other,
+        }
+    }
+}
+
+/// Without a pointer: who knows the place puts it in by [`SchemaError::at`].
+impl From<RegularError> for SchemaError {
+    fn from(error: RegularError) -> Self {
+        let (pointer, keyword) = (String::new(), "pattern".to_owned());
+        match error {
+            RegularError::Limit(limit) => Self::Limit(limit),
+            RegularError::Syntax { .. } => {
+                Self::Invalid { pointer, keyword, reason: error.to_string() }
+            }
+            _ => Self::Inexact { pointer, keyword, reason: error.to_string() },
+        }
+    }
 }

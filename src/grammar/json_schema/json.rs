@@ -57,6 +57,14 @@ impl Json {
         }
     }
 
+    /// The string, if it is one.
+    pub(super) fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// The value of a key of an object.
     pub fn get(&self, key: &str) -> Option<&Self> {
         match self {

@@ -94,13 +94,9 @@ impl Languages {
         if let Some(dfa) = self.formats.get(&format) {
             return Ok(dfa.accepts(text));
         }
-        let dfa = format_language(format, fuel)?;
+        let dfa = format.language(fuel)?;
         let accepts = dfa.accepts(text);
         self.formats.insert(format, dfa);
         Ok(accepts)
     }
-}
-
-fn format_language(_format: Format, _fuel: &mut Fuel<'_>) -> Result<Arc<Dfa>, RegularError> {
-    Ok(Arc::new(Dfa::any()))
 }

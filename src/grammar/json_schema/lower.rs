@@ -7,8 +7,6 @@ mod objects;
 mod strings;
 mod values;
 
-use std::sync::Arc;
-
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -17,7 +15,6 @@ use super::{
 use crate::grammar::text::json_spelled;
 use crate::grammar::expr::{CharSet, ExprId, ExprPool, RuleId};
 use crate::grammar::limits::Fuel;
-use crate::grammar::regular::Dfa;
 
 /// Texts that are listed one by one, at most.
 const FEW_TEXTS_MAX: usize = 256;
@@ -64,7 +61,6 @@ struct Lowering {
     any_string: Option<ExprId>,
     strings: FxHashMap<StringSet, ExprId>,
     numbers: FxHashMap<Vec<NumberSet>, ExprId>,
-    patterns: FxHashMap<Arc<str>, Arc<Dfa>>,
     gap: Option<ExprId>,
     never: Option<RuleId>,
 }
@@ -81,7 +77,6 @@ impl Lowering {
             any_string: None,
             strings: FxHashMap::default(),
             numbers: FxHashMap::default(),
-            patterns: FxHashMap::default(),
             gap: None,
             never: None,
         }
@@ -168,7 +163,7 @@ impl Lowering {
         for value in &shapes.values {
             match value {
                 Json::String(text) => texts.push(format!("\"{}\"", json_spelled(text))),
-                Json::Number(_) => texts.push(value.to_string()),
+                Json::Number(number) => texts.push(number.to_string()),
                 _ => return Ok(None),
             }
         }

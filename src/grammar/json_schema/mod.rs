@@ -20,6 +20,7 @@ mod json;
 mod keywords;
 mod keywords_object;
 mod languages;
+mod lower;
 mod presence;
 mod references;
 mod shape;
@@ -39,6 +40,7 @@ pub use document::{Document, SchemaOptions};
 pub use error::{Relaxed, SchemaError};
 pub use format_name::Format;
 pub use json::Json;
+pub(crate) use lower::rules;
 pub use shape::{
     ArrayShape, Bound, Contains, FreeRule, NumberSet, ObjectShape, Presence, Property, Shapes,
     StringSet,

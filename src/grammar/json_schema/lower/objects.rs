@@ -101,7 +101,7 @@ impl Lowering {
         };
         let mut languages: Vec<Arc<Dfa>> = Vec::with_capacity(patterns.len() + shape.names.len());
         for pattern in &patterns {
-            languages.push(self.pattern(pattern, fuel)?);
+            languages.push(self.document.pattern(pattern, fuel)?);
         }
         for names in &shape.names {
             languages.push(Arc::new(self.key_language(names, fuel)?));

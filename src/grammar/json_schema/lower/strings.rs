@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::{Format, SchemaError, StringSet};
+use super::super::{SchemaError, StringSet};
 use super::Lowering;
 use crate::grammar::expr::{CharSet, ExprId};
 use crate::grammar::limits::Fuel;
@@ -123,11 +123,11 @@ impl Lowering {
     fn language(&mut self, set: &StringSet, fuel: &mut Fuel<'_>) -> Result<Arc<Dfa>, SchemaError> {
         let mut parts: Vec<Arc<Dfa>> = Vec::new();
         for (pattern, positive) in &set.patterns {
-            let found = self.pattern(pattern, fuel)?;
+            let found = self.document.pattern(pattern, fuel)?;
             parts.push(if *positive { found } else { Arc::new(found.complement(fuel)?) });
         }
         for &(format, positive) in &set.formats {
-            let language = format_language(format, fuel)?;
+            let language = format.language(fuel)?;
             parts.push(if positive { language } else { Arc::new(language.complement(fuel)?) });
         }
         if !set.excluded.is_empty() {
@@ -165,22 +165,4 @@ impl Lowering {
         }
         Ok(Arc::new(language.intersect(&Dfa::length(0, Some(max)), fuel)?))
     }
-
-    /// The strings in which a pattern is found.
-    pub(super) fn pattern(
-        &mut self,
-        source: &Arc<str>,
-        fuel: &mut Fuel<'_>,
-    ) -> Result<Arc<Dfa>, SchemaError> {
-        if let Some(known) = self.patterns.get(source) {
-            return Ok(Arc::clone(known));
-        }
-        let language = Arc::new(Dfa::pattern(source, fuel)?);
-        self.patterns.insert(Arc::clone(source), Arc::clone(&language));
-        Ok(language)
-    }
-}
-
-fn format_language(format: Format, fuel: &mut Fuel<'_>) -> Result<Arc<Dfa>, SchemaError> {
-    Ok(format.language(fuel)?)
 }

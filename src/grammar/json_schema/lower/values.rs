@@ -23,8 +23,8 @@ impl Lowering {
             fuel.spend(1)?;
             match value {
                 Json::String(text) => strings.push(format!("\"{}\"", json_spelled(text))),
-                Json::Number(_) if many > SPELLED_NUMBERS_MAX => {
-                    strings.push(value.to_string());
+                Json::Number(number) if many > SPELLED_NUMBERS_MAX => {
+                    strings.push(number.to_string());
                 }
                 _ => choices.push(self.value(value, fuel)?),
             }
