@@ -31,8 +31,6 @@ pub(super) enum Goal {
     Value(NameId, Literal),
     /// The object has at least so many properties.
     MinProperties(u32),
-    /// The object has at most so many properties.
-    MaxProperties(u32),
     /// The array has at least so many items.
     MinItems(u32),
     /// The array has at most so many items.

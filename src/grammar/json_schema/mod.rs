@@ -33,6 +33,9 @@ mod unevaluated;
 mod uri;
 mod validate;
 
+#[cfg(test)]
+mod tests;
+
 pub use conj::{Conj, Literal, NodeId};
 pub use decimal::Decimal;
 pub use document::{Document, SchemaOptions};

@@ -127,7 +127,6 @@ impl Term for ObjectTerm {
                 known.unchecked = true;
             }
             Goal::MinProperties(min) => self.min = self.min.max(min),
-            Goal::MaxProperties(max) => self.lower_max(max),
             _ => {}
         }
         true

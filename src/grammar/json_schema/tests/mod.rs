@@ -1,0 +1,4 @@
+//! Tests of the front end as a whole.
+
+mod membership;
+mod sample;
