@@ -37,6 +37,7 @@ mod finish;
 mod forced;
 mod gbnf;
 mod json_object;
+pub mod json_schema;
 mod limits;
 mod lower;
 mod mask;

@@ -1,0 +1,28 @@
+//! JSON Schema, draft 4 to 2020-12: from a schema to what each place of an answer may hold.
+//!
+//! ```text
+//! text -> Tree (exact JSON) -> Document (schemas by id, references resolved)
+//!      -> Conj (schemas that must hold, or fail, at one place) -> Shapes (its normal form by type)
+//! ```
+//!
+//! Value schemas inside shapes are conjunctions again, so a recursive schema has finitely many.
+//! What cannot be exact is an error that names the place and the keyword, never a wider shape.
+
+mod conj;
+mod decimal;
+mod document;
+mod error;
+mod format_name;
+mod json;
+mod shape;
+
+pub use conj::{Conj, Literal, NodeId};
+pub use decimal::Decimal;
+pub use document::{Document, SchemaOptions};
+pub use error::{Relaxed, SchemaError};
+pub use format_name::Format;
+pub use json::Json;
+pub use shape::{
+    ArrayShape, Bound, Contains, FreeRule, NumberSet, ObjectShape, Presence, Property, Shapes,
+    StringSet,
+};
