@@ -12,8 +12,14 @@ mod conj;
 mod decimal;
 mod document;
 mod error;
+mod explore;
 mod format_name;
 mod json;
+mod number;
+mod number_divisor;
+mod number_edge;
+mod number_exponent;
+mod number_machine;
 mod shape;
 
 pub use conj::{Conj, Literal, NodeId};
@@ -22,6 +28,7 @@ pub use document::{Document, SchemaOptions};
 pub use error::{Relaxed, SchemaError};
 pub use format_name::Format;
 pub use json::Json;
+pub use number::{NumberError, NumberOptions};
 pub use shape::{
     ArrayShape, Bound, Contains, FreeRule, NumberSet, ObjectShape, Presence, Property, Shapes,
     StringSet,
