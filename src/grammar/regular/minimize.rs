@@ -191,8 +191,8 @@ impl Partition {
     }
 }
 
-/// The class of each state such that states of one class have the same label and lead to the
-/// same classes. States that do not reach a label other than 0 must have been left out.
+/// The block of each state such that states of one block have the same label and lead to the
+/// same blocks. Blocks are numbered from 0.
 ///
 /// After Valmari and Lehtinen, "Efficient minimization of DFAs with partial transition functions"
 /// (2008): time in proportion to edges × log(edges).
@@ -232,7 +232,7 @@ pub(super) fn equivalent(
 }
 
 /// The indices of `keys` by key: where those of each key start, and the indices.
-fn group(keys: &[u32], count: usize) -> (Vec<u32>, Vec<u32>) {
+pub(super) fn group(keys: &[u32], count: usize) -> (Vec<u32>, Vec<u32>) {
     let mut first = vec![0_u32; count + 1];
     for &key in keys {
         first[key as usize] += 1;

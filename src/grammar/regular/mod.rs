@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! pattern -> syntax tree -> program of nodes -> automaton by sets of threads -> minimal Dfa
-//!            (ecma)         (program)           (threads, lookahead)            (minimize)
+//!            (ecma)         (program)           (threads, lookahead)            (table, minimize)
 //! ```
 //!
 //! A [`Dfa`] reads Unicode scalar values. It is made from texts, character sets, lengths or
@@ -12,14 +12,23 @@
 //! Cost: a pattern as schemas have them takes some tens of microseconds, and an operation time in
 //! proportion to the states it makes, of which there are at most [`STATES_MAX`].
 
+mod alphabet;
 mod classify;
 mod dfa;
+mod ecma;
+mod ecma_class;
+mod lookahead;
 mod measure;
 mod minimize;
 mod nfa;
 mod ops;
 mod pattern;
+mod program;
+mod table;
+#[cfg(test)]
+mod tests;
 mod texts;
+mod threads;
 
 pub use classify::{Classifier, ClassifierState};
 pub use dfa::{Dfa, DfaArm, DfaState};
