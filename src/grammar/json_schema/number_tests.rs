@@ -165,7 +165,8 @@ fn texts_near(value: &str, random: &mut fastrand::Rng) -> Vec<String> {
             }
             if (-40..0).contains(&power) {
                 let places = power.unsigned_abs() as usize + nudge.len();
-                let padded = format!("{digits:0>1$}", places + 1);
+                let width = places + 1;
+                let padded = format!("{digits:0>width$}");
                 let (whole, fraction) = padded.split_at(padded.len() - places);
                 texts.push(format!("{whole}.{fraction}"));
             }
@@ -231,7 +232,7 @@ fn random_sets_are_exact() {
         let bounds = set.min.iter().chain(&set.max).map(|bound| &bound.value);
         for value in bounds.chain(&set.excluded).chain(&set.multiples_of) {
             let value = value.to_string();
-            near.extend([value.trim_start_matches('-').to_owned(); 2]);
+            near.push(value.trim_start_matches('-').to_owned());
         }
         for value in near {
             for text in texts_near(&value, &mut random) {
