@@ -13,7 +13,7 @@
 //!   labels with them have at most 11 characters, and a name with them three labels.
 //! * `uri-template`: not the operators that the RFC only reserves.
 //! * `regex`: at most three levels of groups, no named groups, back-references, property classes or
-//!   `\\0`; ranges of classes only within `0-9`, `A-Z`, `a-z`; counts of up to three digits.
+//!   `\0`; ranges of classes only from `0`, `1`, `A` or `a` on; counts of up to three digits.
 //!
 //! Each language is made once for the process.
 

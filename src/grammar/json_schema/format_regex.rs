@@ -117,16 +117,13 @@ pub(super) fn regex(fuel: &mut Fuel<'_>) -> Result<Dfa, RegularError> {
 /// Patterns without parentheses.
 fn flat() -> String {
     let escape = r"\\([dDsSwWfnrtv^$\\.*+?()[\]{}|/]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|c[A-Za-z])";
-    let ascending = |first: char, last: char, between: &str| {
-        let each = (first..=last).map(|low| format!("{low}{between}[{low}-{last}]"));
-        each.collect::<Vec<_>>().join("|")
-    };
-    let ranges = [('0', '9'), ('A', 'Z'), ('a', 'z')].map(|(low, high)| ascending(low, high, "-"));
-    let item = format!(r"({}|[^\\\]\-\uE000\uE001]|{escape}|\\-)", ranges.join("|"));
+    let digits: Vec<String> = ('0'..='9').map(|low| format!("{low},[{low}-9]")).collect();
+    let ranges = "0-[0-9]|1-[1-9]|a-[a-z]|A-[A-Z]";
+    let item = format!(r"({ranges}|[^\\\]\-\uE000\uE001]|{escape}|\\-)");
     let class = format!(r"\[\^?{item}*-?\]");
     let counts = format!(
         "([0-9]{{1,3}},?|{}|[0-9],[1-9][0-9]{{1,2}}|[1-9][0-9],[1-9][0-9]{{2}})",
-        ascending('0', '9', ",")
+        digits.join("|")
     );
     let atom = format!(r"([^\^$\\.*+?()[\]{{}}|\uE001]|\.|{class}|{escape})");
     let assertion = r"(\^|\$|\\b|\\B|\uE001)";

@@ -5,7 +5,7 @@ fn language(format: Format) -> Arc<Dfa> {
 }
 
 /// Each format with texts that have it, and texts that do not.
-const CASES: [(Format, &[&str], &[&str]); 19] = [
+const CASES: [(Format, &[&str], &[&str]); Format::ALL.len()] = [
     (
         Format::DateTime,
         &[
@@ -151,7 +151,7 @@ const CASES: [(Format, &[&str], &[&str]); 19] = [
             "hostnam3",
             "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijk.com",
             "a.b.c.d.e.f.example",
-            "ab--c",
+            "abc--d",
         ],
         &[
             "-a-host-name-that-starts-with--",
@@ -391,7 +391,7 @@ fn what_has_which_format() {
 #[test]
 fn every_day_of_the_calendar() {
     let language = language(Format::Date);
-    for year in (0..=9999).step_by(1) {
+    for year in 0..=9999 {
         let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
         assert_eq!(language.accepts(&format!("{year:04}-02-29")), leap, "{year}");
     }

@@ -296,7 +296,8 @@ impl NumberMachine {
         };
         let mantissa = digits
             .mantissa
-            .filter(|mantissa| mantissa.places == 0 && self.exponent_places_max > 0)
+            .filter(|mantissa| mantissa.places == 0 && !mantissa.unfinished)
+            .filter(|_| self.exponent_places_max > 0)
             .map(|mantissa| Mantissa { unfinished: true, ..mantissa });
         // Of an integer in plain notation everything is known.
         let integer = self.integer && mantissa.is_none();
