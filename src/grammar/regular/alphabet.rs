@@ -1,6 +1,7 @@
 //! The classes of characters that a pattern cannot tell apart.
 
 use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
 
 use super::super::{CharSet, Fuel, LimitError};
 use super::dfa::{Arms, DEAD, DfaArm};
@@ -78,14 +79,16 @@ impl Alphabet {
 
 /// Classes by which sets they are in: one bit for each set.
 struct Classes {
-    now: Box<[u64]>,
-    ids: FxHashMap<Box<[u64]>, u32>,
-    all: Vec<Box<[u64]>>,
+    now: Bits,
+    ids: FxHashMap<Bits, u32>,
+    all: Vec<Bits>,
 }
+
+type Bits = SmallVec<[u64; 1]>;
 
 impl Classes {
     fn new(sets: usize) -> Self {
-        let now = vec![0; sets.div_ceil(64)].into();
+        let now = smallvec![0; sets.div_ceil(64)];
         Self { now, ids: FxHashMap::default(), all: Vec::new() }
     }
 
@@ -109,7 +112,7 @@ impl Classes {
 
     /// Adds the classes that are in `set`.
     fn with(&self, set: u32, found: &mut Vec<u32>) {
-        let is_in = |bits: &&Box<[u64]>| bits[set as usize / 64] >> (set % 64) & 1 == 1;
+        let is_in = |bits: &[u64]| bits[set as usize / 64] >> (set % 64) & 1 == 1;
         let indexed = self.all.iter().enumerate().filter(|(_, bits)| is_in(bits));
         found.extend(indexed.map(|(class, _)| class as u32));
     }

@@ -133,12 +133,8 @@ impl Parser<'_, '_, '_> {
         let at_term = self.rest.clone();
         let atom = self.atom()?;
         let Some((min, max)) = self.quantifier()? else { return Ok(atom) };
-        let is_repeatable = match &atom {
-            Ast::Start | Ast::End | Ast::Word { .. } => at_term.as_str().starts_with('('),
-            Ast::Look(look) => !self.looks.get(*look as usize).is_some_and(|look| look.behind),
-            _ => true,
-        };
-        if !is_repeatable {
+        const NOT_REPEATABLE: [&str; 6] = ["^", "$", "\\b", "\\B", "(?<=", "(?<!"];
+        if NOT_REPEATABLE.iter().any(|start| at_term.as_str().starts_with(start)) {
             return Err(self.syntax("nothing to repeat before the quantifier"));
         }
         Ok(match (min, max) {

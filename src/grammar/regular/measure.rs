@@ -67,7 +67,7 @@ impl Dfa {
                 text.pop();
                 continue;
             };
-            let Some(next_char) = char::from_u32((*character).max(arm.low)) else { return None };
+            let next_char = char::from_u32((*character).max(arm.low))?;
             if u32::from(next_char) == arm.high {
                 (*arm_index, *character) = (*arm_index + 1, 0);
             } else {
@@ -81,7 +81,7 @@ impl Dfa {
     }
 
     /// The states, each before those it leads to; `None` if one leads back to itself.
-    fn topological(&self) -> Option<Vec<u32>> {
+    pub(super) fn topological(&self) -> Option<Vec<u32>> {
         let mut incoming = vec![0_u32; self.states().len()];
         for arm in self.states().iter().flat_map(|state| &state.arms) {
             incoming[arm.next as usize] += 1;

@@ -25,6 +25,8 @@ mod ops;
 mod pattern;
 mod program;
 mod table;
+#[cfg(test)]
+mod tests;
 mod texts;
 mod threads;
 

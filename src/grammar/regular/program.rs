@@ -7,10 +7,13 @@ use rustc_hash::FxHashMap;
 use super::super::{CharSet, Fuel};
 use super::ecma::{Ast, Pattern};
 use super::ecma_class::WORD;
-use super::{RegularError, STATES_MAX};
+use super::{Dfa, RegularError, STATES_MAX};
 
 /// Nodes of one program: a counted repetition takes one or two for each time.
 const NODES_MAX: usize = 2 * STATES_MAX;
+
+/// Texts of one choice from which on their common starts and ends are shared.
+const SHARED_TEXTS_MIN: usize = 3;
 
 /// A place in a pattern.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +37,7 @@ pub(super) enum Assertion {
     Look { index: u32 },
 }
 
-/// The node that is a match.
+/// The node that is a match of the pattern or of a look-ahead.
 pub(super) const DONE: u32 = 0;
 
 /// The nodes of what is looked at.
@@ -117,7 +120,9 @@ impl Program {
         for look in &pattern.looks {
             let first = compiler.nodes.len() as u32;
             compiler.in_behind = look.behind;
-            let start = compiler.emit(&look.body, DONE)?;
+            // A look-behind's threads are known by their nodes, so its match is a node of its own.
+            let done = if look.behind { compiler.push(Node::Done)? } else { DONE };
+            let start = compiler.emit(&look.body, done)?;
             compiler.looks.push(LookNodes {
                 behind: look.behind,
                 negated: look.negated,
@@ -179,17 +184,7 @@ impl Compiler<'_, '_> {
             Ast::Concat(parts) => {
                 parts.iter().rev().try_fold(next, |next, part| self.emit(part, next))
             }
-            Ast::Alt(choices) => {
-                let mut rest = None;
-                for choice in choices.iter().rev() {
-                    let first = self.emit(choice, next)?;
-                    rest = Some(match rest {
-                        Some(second) => self.push(Node::Split { first, second })?,
-                        None => first,
-                    });
-                }
-                Ok(rest.unwrap_or(next))
-            }
+            Ast::Alt(choices) => self.choices(choices, next),
             Ast::Repeat { body, min, max } => self.repeat(body, *min, *max, next),
             Ast::Start => {
                 self.needs.start = true;
@@ -204,6 +199,42 @@ impl Compiler<'_, '_> {
             }
             Ast::Look(index) => self.look(*index, next),
         }
+    }
+
+    fn choices(&mut self, choices: &[Ast], next: u32) -> Result<u32, RegularError> {
+        let texts: Vec<String> = choices.iter().filter_map(text_of).collect();
+        let shares = texts.len() >= SHARED_TEXTS_MIN;
+        let mut rest = if shares { Some(self.texts(&texts, next)?) } else { None };
+        for choice in choices.iter().rev().filter(|choice| !shares || text_of(choice).is_none()) {
+            let first = self.emit(choice, next)?;
+            rest = Some(match rest {
+                Some(second) => self.push(Node::Split { first, second })?,
+                None => first,
+            });
+        }
+        Ok(rest.unwrap_or(next))
+    }
+
+    /// Adds nodes for any one of `texts`, with what they start and end with in common once.
+    fn texts(&mut self, texts: &[String], next: u32) -> Result<u32, RegularError> {
+        let length: usize = texts.iter().map(String::len).sum();
+        self.fuel.spend(u32::try_from(length).unwrap_or(u32::MAX))?;
+        let dfa = Dfa::literals(texts);
+        let mut entries = vec![next; dfa.states().len()];
+        for &index in dfa.topological().unwrap_or_default().iter().rev() {
+            let state = &dfa.states()[index as usize];
+            let mut entry = state.accepting.then_some(next);
+            for arm in state.arms.iter().rev() {
+                let set = self.set(&CharSet::new([(arm.low, arm.high)]));
+                let first = self.push(Node::Set { set, next: entries[arm.next as usize] })?;
+                entry = Some(match entry {
+                    Some(second) => self.push(Node::Split { first, second })?,
+                    None => first,
+                });
+            }
+            entries[index as usize] = entry.unwrap_or(next);
+        }
+        Ok(entries.first().copied().unwrap_or(next))
     }
 
     fn look(&mut self, index: u32, next: u32) -> Result<u32, RegularError> {
@@ -273,6 +304,19 @@ impl Compiler<'_, '_> {
         self.sets.push(set.clone());
         self.set_ids.insert(set.clone(), id);
         id
+    }
+}
+
+/// The text that is all it matches.
+fn text_of(ast: &Ast) -> Option<String> {
+    let character = |ast: &Ast| match ast {
+        Ast::Char(character) => Some(*character),
+        _ => None,
+    };
+    match ast {
+        Ast::Concat(parts) => parts.iter().map(character).collect(),
+        Ast::Empty => Some(String::new()),
+        single => character(single).map(String::from),
     }
 }
 

@@ -51,8 +51,10 @@ pub(super) struct Run {
     next: Vec<u32>,
     accepting: Vec<bool>,
     reach: Reach,
-    /// For each class the threads after it.
-    after: Vec<Vec<u64>>,
+    /// The threads after one character: its class and the thread.
+    after: Vec<(u32, u64)>,
+    /// Where a key is put together.
+    key: Vec<u64>,
     /// For each class whether it is of word characters.
     is_word: Vec<bool>,
 }
@@ -99,6 +101,7 @@ impl Run {
             accepting: Vec::new(),
             reach: Reach::default(),
             after: Vec::new(),
+            key: Vec::new(),
             is_word: Vec::new(),
         }
     }
@@ -123,7 +126,6 @@ impl Run {
     /// Makes the table of all states.
     pub(super) fn table(mut self, shared: &mut Shared<'_, '_, '_>) -> Result<Table, RegularError> {
         let class_count = shared.alphabet.class_count();
-        self.after.resize_with(class_count, Vec::new);
         self.is_word = vec![false; class_count];
         for &class in shared.program.word_set.map_or(&[][..], |set| shared.alphabet.classes(set)) {
             self.is_word[class as usize] = true;
@@ -149,7 +151,7 @@ impl Run {
         let may_end = self.reach.matched || self.reach.pending.iter().any(|&d| shared.may_end(d));
         self.accepting.push(may_end);
         let row = self.next.len();
-        self.next.resize(row + self.after.len(), DEAD);
+        self.next.resize(row + self.is_word.len(), DEAD);
         if !self.reach.by_next {
             return self.edges(row, None, shared);
         }
@@ -201,7 +203,7 @@ impl Run {
         shared: &mut Shared<'_, '_, '_>,
     ) -> Result<(), RegularError> {
         let wanted = |is_word: bool| words.is_none_or(|words| words == is_word);
-        shared.fuel.spend(1 + self.after.len() as u32 / 4)?;
+        shared.fuel.spend(1 + self.is_word.len() as u32 / 4)?;
         if self.reach.matched {
             for (next, _) in
                 self.next[row..].iter_mut().zip(&self.is_word).filter(|(_, w)| wanted(**w))
@@ -216,16 +218,22 @@ impl Run {
             shared.fuel.spend(1 + classes.len() as u32)?;
             for &class in classes.iter().filter(|class| wanted(self.is_word[**class as usize])) {
                 if let Some(duty) = shared.step(duty, class)? {
-                    self.after[class as usize].push(thread(node, duty));
+                    self.after.push((class, thread(node, duty)));
                 }
             }
         }
-        for class in 0..self.after.len() {
-            if wanted(self.is_word[class]) {
-                self.pending_edges(row, class, shared)?;
+        if !self.reach.pending.is_empty() {
+            for class in 0..self.is_word.len() {
+                if words.is_none_or(|words| words == self.is_word[class]) {
+                    self.pending_edges(row, class, shared)?;
+                }
             }
         }
-        self.enter(row, words, shared.program)
+        if !self.anchored {
+            self.enter_rest(row, words);
+        }
+        self.enter(row, shared.program);
+        Ok(())
     }
 
     /// Adds what matches that depend on the rest of the text lead to.
@@ -239,61 +247,69 @@ impl Run {
             match shared.step(duty, class as u32)? {
                 None => {}
                 Some(FREE) => self.next[row + class] = UNIVERSAL,
-                Some(duty) => self.after[class].push(thread(DONE, duty)),
+                Some(duty) => self.after.push((class as u32, thread(DONE, duty))),
             }
         }
         Ok(())
     }
 
-    /// Finds or makes the states for the threads gathered in `after`, and clears it.
-    fn enter(
-        &mut self,
-        row: usize,
-        words: Option<bool>,
-        program: &Program,
-    ) -> Result<(), RegularError> {
-        let mut key: Vec<u64> = Vec::new();
-        // Neighbouring classes often lead to the same place: a look back saves a look-up.
-        let mut recent: Option<(usize, u32)> = None;
-        for class in 0..self.after.len() {
-            if words.is_some_and(|words| words != self.is_word[class])
-                || self.next[row + class] == UNIVERSAL
+    /// Enters where a character leads that ends all threads: back to where a match may start.
+    fn enter_rest(&mut self, row: usize, words: Option<bool>) {
+        for is_word in [false, true].into_iter().filter(|&w| words.is_none_or(|words| words == w)) {
+            if !self.is_word.contains(&is_word) {
+                continue;
+            }
+            let rest = self.find(is_word, &[]);
+            for (next, _) in self.next[row..]
+                .iter_mut()
+                .zip(&self.is_word)
+                .filter(|(n, w)| **n == DEAD && **w == is_word)
             {
-                continue;
+                *next = rest;
             }
-            let threads = &mut self.after[class];
-            let is_alive = threads.iter().any(|&thread| !program.is_behind(node_of(thread)));
-            if self.anchored && !is_alive {
-                continue;
-            }
-            threads.sort_unstable();
-            threads.dedup();
-            let kind = if self.is_word[class] { WORD } else { OTHER };
-            if let Some((other, state)) = recent
-                && self.after[other] == self.after[class]
-                && self.is_word[other] == self.is_word[class]
-            {
-                self.next[row + class] = state;
-                continue;
-            }
-            key.clear();
-            key.push(relevant(kind, self.needs));
-            key.extend_from_slice(&self.after[class]);
-            let state = match self.ids.get(key.as_slice()) {
-                Some(&state) => state,
-                None => {
-                    let state = self.keys.len() as u32;
-                    let key: Rc<[u64]> = key.as_slice().into();
-                    self.keys.push(key.clone());
-                    self.ids.insert(key, state);
-                    state
-                }
-            };
-            self.next[row + class] = state;
-            recent = Some((class, state));
         }
-        self.after.iter_mut().for_each(Vec::clear);
-        Ok(())
+    }
+
+    /// Enters where the threads gathered in `after` lead, and clears it.
+    fn enter(&mut self, row: usize, program: &Program) {
+        let mut after = std::mem::take(&mut self.after);
+        after.sort_unstable();
+        after.dedup();
+        // Neighbouring classes often lead to the same place: a look back saves a look-up.
+        let mut recent: (&[(u32, u64)], bool, u32) = (&[], false, DEAD);
+        for group in after.chunk_by(|left, right| left.0 == right.0) {
+            let Some(&(class, _)) = group.first() else { continue };
+            let is_word = self.is_word[class as usize];
+            let threads = || group.iter().map(|&(_, thread)| thread);
+            let is_dead =
+                self.anchored && threads().all(|thread| program.is_behind(node_of(thread)));
+            if is_dead || self.next[row + class as usize] == UNIVERSAL {
+                continue;
+            }
+            let is_same = recent.1 == is_word && threads().eq(recent.0.iter().map(|pair| pair.1));
+            if !is_same {
+                recent = (group, is_word, self.find(is_word, group));
+            }
+            self.next[row + class as usize] = recent.2;
+        }
+        after.clear();
+        self.after = after;
+    }
+
+    /// The state of these threads after a character that is of a word or not; a new one if need
+    /// be.
+    fn find(&mut self, is_word: bool, threads: &[(u32, u64)]) -> u32 {
+        self.key.clear();
+        self.key.push(relevant(if is_word { WORD } else { OTHER }, self.needs));
+        self.key.extend(threads.iter().map(|&(_, thread)| thread));
+        if let Some(&state) = self.ids.get(self.key.as_slice()) {
+            return state;
+        }
+        let state = self.keys.len() as u32;
+        let key: Rc<[u64]> = self.key.as_slice().into();
+        self.keys.push(key.clone());
+        self.ids.insert(key, state);
+        state
     }
 }
 
@@ -357,8 +373,6 @@ impl Reach {
     fn is_first(&mut self, node: u32, duty: Duty) -> bool {
         let mark = &mut self.marks[node as usize];
         match duty {
-            // Look-behinds share this node with the pattern.
-            FREE if node == DONE => true,
             FREE => std::mem::replace(mark, self.round) != self.round,
             _ => *mark != self.round && self.with_duty.insert(thread(node, duty)),
         }
