@@ -44,7 +44,7 @@ impl Default for SchemaOptions {
 #[derive(Debug)]
 pub struct Document {
     graph: Graph,
-    languages: Languages,
+    pub(super) languages: Languages,
     memo: FxHashMap<Conj, Arc<Shapes>>,
     relaxed: Vec<Relaxed>,
     strict: bool,

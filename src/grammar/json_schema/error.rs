@@ -1,5 +1,6 @@
 //! Why a JSON Schema cannot be followed.
 
+use super::number::NumberError;
 use crate::grammar::LimitError;
 use crate::grammar::regular::RegularError;
 
@@ -85,6 +86,20 @@ impl From<RegularError> for SchemaError {
                 Self::Invalid { pointer, keyword, reason: error.to_string() }
             }
             _ => Self::Inexact { pointer, keyword, reason: error.to_string() },
+        }
+    }
+}
+
+/// Without a pointer, as for patterns.
+impl From<NumberError> for SchemaError {
+    fn from(error: NumberError) -> Self {
+        match (error.keyword(), &error) {
+            (_, NumberError::Limit(limit)) => Self::Limit(*limit),
+            (keyword, _) => Self::Inexact {
+                pointer: String::new(),
+                keyword: keyword.unwrap_or("type").to_owned(),
+                reason: error.to_string(),
+            },
         }
     }
 }

@@ -15,6 +15,8 @@ use super::term_object::SomeKey;
 
 /// Alternatives of one type beyond this are refused.
 const ALTERNATIVES_MAX: usize = 256;
+/// Branches, most of which come to nothing, beyond this are refused.
+const BRANCHES_MAX: u32 = 10_000;
 
 /// Something that must hold.
 #[derive(Clone, Debug)]
@@ -31,8 +33,6 @@ pub(super) enum Goal {
     Value(NameId, Literal),
     /// The object has at least so many properties.
     MinProperties(u32),
-    /// The object has at most so many properties.
-    MaxProperties(u32),
     /// The array has at least so many items.
     MinItems(u32),
     /// The array has at most so many items.
@@ -78,6 +78,11 @@ pub(super) trait Term: Clone + Default {
         next: &mut Next,
         shaper: &mut Shaper<'_, '_>,
     ) -> Result<bool, SchemaError>;
+
+    /// How much there is to copy, roughly, in steps.
+    fn size(&self) -> u32 {
+        0
+    }
 
     /// Takes in a goal that is not a schema.
     fn take(&mut self, goal: &Goal) -> bool {
@@ -130,9 +135,11 @@ pub(super) fn expand<T: Term>(
     let mut stack = vec![Branch { term: T::default(), goals, open: Vec::new() }];
     let mut terms = Vec::new();
     let mut blame = None;
+    let mut branches = 0_u32;
     while let Some(mut branch) = stack.pop() {
-        shaper.fuel.spend(4)?;
-        if !propagate(&mut branch, shaper, candidates)? {
+        branches += 1;
+        shaper.fuel.spend(8 + branch.term.size())?;
+        if !propagate(&mut branch, shaper, candidates, conj)? {
             continue;
         }
         let open = match branch.open.pop() {
@@ -152,6 +159,10 @@ pub(super) fn expand<T: Term>(
             },
         };
         blame = Some((open.node, open.keyword));
+        if branches > BRANCHES_MAX {
+            let reason = format!("takes more than {BRANCHES_MAX} steps to take apart");
+            return Err(shaper.graph.inexact(open.node, open.keyword, &reason));
+        }
         let mut choices = open.choices.into_iter().rev();
         let Some(last) = choices.next() else { continue };
         let mut later = branch.clone();
@@ -171,6 +182,7 @@ fn propagate<T: Term>(
     branch: &mut Branch<T>,
     shaper: &mut Shaper<'_, '_>,
     candidates: &mut Vec<(NodeId, u32)>,
+    conj: &Conj,
 ) -> Result<bool, SchemaError> {
     let mut next = Next::default();
     while let Some(goal) = branch.goals.pop() {
@@ -190,7 +202,7 @@ fn propagate<T: Term>(
                         false
                     }
                     (Atom::Enum(values), false) if !values.types.meets(T::TYPES) => true,
-                    _ => match take_applicator::<T>(node, known, positive, &mut next, shaper)? {
+                    _ => match take_applicator::<T>(node, known, positive, &mut next, shaper, conj)? {
                         Some(alive) => alive,
                         None => {
                             branch.term.assume((node, atom), known, positive, &mut next, shaper)?
@@ -226,14 +238,19 @@ fn take_literal<T: Term>(literal: Literal, next: &mut Next, shaper: &Shaper<'_, 
     }
     let node = literal.node;
     let atoms = graph.atoms(node).iter().enumerate();
-    let goals = atoms.filter(|(_, atom)| atom.domain().meets(T::TYPES)).map(|(index, _)| {
-        Goal::Atom { node, atom: index as u32, positive: literal.positive }
-    });
+    let goals = atoms.filter(|(_, atom)| atom.domain().meets(T::TYPES)).map(|(at, _)| at as u32);
+    let goal = |atom: u32, positive: bool| Goal::Atom { node, atom, positive };
     if literal.positive {
-        next.goals.extend(goals);
+        next.goals.extend(goals.map(|atom| goal(atom, true)));
     } else {
-        let choices = goals.map(|goal| Choice::from_iter([goal])).collect();
-        next.open.push(Disjunction { node, keyword: "not", choices });
+        // Each choice with the atoms before it held: the choices exclude each other, so several
+        // negations do not multiply.
+        let atoms: Vec<u32> = goals.collect();
+        let choices = atoms.iter().enumerate().map(|(index, &failed)| {
+            let held = atoms.iter().take(index).map(|&atom| goal(atom, true));
+            held.chain([goal(failed, false)]).collect()
+        });
+        next.open.push(Disjunction { node, keyword: "not", choices: choices.collect() });
     }
     true
 }
@@ -245,6 +262,7 @@ fn take_applicator<T: Term>(
     positive: bool,
     next: &mut Next,
     shaper: &mut Shaper<'_, '_>,
+    conj: &Conj,
 ) -> Result<Option<bool>, SchemaError> {
     let literal = |node: NodeId| Literal { node, positive };
     let keyword = atom.keyword();
@@ -263,7 +281,7 @@ fn take_applicator<T: Term>(
             next.open.extend(one_of_literals::<T>(node, keyword, nodes, true, shaper));
         }
         (Atom::One(nodes), true) => {
-            let choices = exactly_one::<T>(nodes, shaper)?;
+            let choices = exactly_one::<T>(nodes, conj, shaper)?;
             next.open.push(Disjunction { node, keyword, choices });
         }
         (Atom::One(nodes), false) => {
@@ -307,6 +325,7 @@ fn one_of_literals<T: Term>(
 /// `oneOf`: each with the others failed, unless they cannot hold together anyway.
 fn exactly_one<T: Term>(
     nodes: &[NodeId],
+    conj: &Conj,
     shaper: &mut Shaper<'_, '_>,
 ) -> Result<Vec<Choice>, SchemaError> {
     let alive: Vec<NodeId> = nodes
@@ -314,7 +333,7 @@ fn exactly_one<T: Term>(
         .copied()
         .filter(|&node| shaper.graph.node(node).upper.meets(T::TYPES))
         .collect();
-    let apart = shaper.apart::<T>(&alive)?;
+    let apart = shaper.apart::<T>(&alive, conj)?;
     let mut choices = Vec::with_capacity(alive.len());
     for (index, &chosen) in alive.iter().enumerate() {
         let mut choice = Choice::from_iter([Goal::Literal(Literal::yes(chosen))]);

@@ -18,6 +18,9 @@ use super::tree::{Tree, ValueId};
 /// are refused, so that recursion over them is safe.
 const IN_PLACE_DEPTH_MAX: u32 = 200;
 
+/// Longer lists are no keys that a negation singles out.
+const KEYS_MAX: usize = 64;
+
 /// A schema: the conjunction of its atoms.
 #[derive(Debug)]
 pub(super) struct Node {
@@ -132,6 +135,34 @@ impl Graph {
     /// array or object of an `enum`.
     pub(super) fn constant(&self, value: &Json) -> Option<NodeId> {
         self.constants.get(value).copied()
+    }
+
+    /// Gives names to the keys that a negation may single out: strings that `propertyNames` may
+    /// list, and patterns that are one text.
+    fn intern_keys(&mut self, fuel: &mut Fuel<'_>) -> Result<(), SchemaError> {
+        let atoms = || self.nodes.iter().flat_map(|node| &node.atoms);
+        let has_names = atoms().any(|atom| matches!(atom, Atom::PropertyNames(_)));
+        let mut keys: Vec<Arc<str>> = Vec::new();
+        for atom in atoms() {
+            fuel.spend(1)?;
+            match atom {
+                Atom::Enum(values) if has_names && values.list.len() <= KEYS_MAX => {
+                    keys.extend(values.list.iter().filter_map(|value| match value {
+                        Json::String(text) => Some(Arc::clone(text)),
+                        _ => None,
+                    }));
+                }
+                Atom::Properties(rule) => {
+                    let patterns = rule.patterns.iter();
+                    keys.extend(patterns.filter_map(|(pattern, _)| only_text(pattern)));
+                }
+                _ => {}
+            }
+        }
+        keys.iter().for_each(|key| {
+            self.intern(key);
+        });
+        Ok(())
     }
 
     /// Makes schemas for all values within arrays and objects of `enum` and `const`.
@@ -294,6 +325,7 @@ impl Graph {
             let node = &mut self.nodes[id.index()];
             (node.upper, node.lower, node.finite) = (upper, lower, finite);
         }
+        self.intern_keys(fuel)?;
         self.make_constants(fuel)
     }
 
@@ -453,6 +485,13 @@ impl Graph {
             other => !other.domain(),
         }
     }
+}
+
+/// The text of a pattern like `^text$`.
+fn only_text(pattern: &str) -> Option<Arc<str>> {
+    let text = pattern.strip_prefix('^')?.strip_suffix('$')?;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    text.bytes().all(plain).then(|| text.into())
 }
 
 fn find(alias: &[NodeId], mut id: NodeId) -> NodeId {

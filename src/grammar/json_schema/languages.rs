@@ -1,4 +1,4 @@
-//! The patterns and formats of a document as languages, each made once, when it is needed.
+//! The patterns and formats of a document as languages, made when they are needed.
 
 use std::sync::Arc;
 
@@ -17,11 +17,10 @@ enum Language {
     Repeat(Arc<CharSet>, u32, Option<u32>),
 }
 
-/// Languages by pattern and by format.
+/// Languages by pattern; formats keep their own.
 #[derive(Debug, Default)]
 pub(super) struct Languages {
     patterns: FxHashMap<Arc<str>, Language>,
-    formats: FxHashMap<Format, Arc<Dfa>>,
 }
 
 impl Languages {
@@ -91,12 +90,6 @@ impl Languages {
         fuel: &mut Fuel<'_>,
     ) -> Result<bool, RegularError> {
         fuel.spend(1 + text.len() as u32)?;
-        if let Some(dfa) = self.formats.get(&format) {
-            return Ok(dfa.accepts(text));
-        }
-        let dfa = format.language(fuel)?;
-        let accepts = dfa.accepts(text);
-        self.formats.insert(format, dfa);
-        Ok(accepts)
+        Ok(format.language(fuel)?.accepts(text))
     }
 }

@@ -14,13 +14,24 @@ mod decimal;
 mod document;
 mod error;
 mod expand;
+mod explore;
+mod format;
+mod format_host;
 mod format_name;
+mod format_regex;
+mod format_time;
+mod format_uri;
 mod graph;
 mod json;
 mod keywords;
 mod keywords_object;
 mod languages;
 mod lower;
+mod number;
+mod number_divisor;
+mod number_edge;
+mod number_exponent;
+mod number_machine;
 mod presence;
 mod references;
 mod shape;
@@ -34,12 +45,16 @@ mod unevaluated;
 mod uri;
 mod validate;
 
+#[cfg(test)]
+mod tests;
+
 pub use conj::{Conj, Literal, NodeId};
 pub use decimal::Decimal;
 pub use document::{Document, SchemaOptions};
 pub use error::{Relaxed, SchemaError};
 pub use format_name::Format;
 pub use json::Json;
+pub use number::{NumberError, NumberOptions};
 pub(crate) use lower::rules;
 pub use shape::{
     ArrayShape, Bound, Contains, FreeRule, NumberSet, ObjectShape, Presence, Property, Shapes,

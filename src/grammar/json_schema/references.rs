@@ -5,8 +5,32 @@ use rustc_hash::FxHashMap;
 use super::tree::{Tree, Value, ValueId};
 use super::uri;
 
-/// Keywords whose values are data, in which nothing is an identifier.
-const DATA_KEYWORDS: [&str; 4] = ["enum", "const", "default", "examples"];
+/// What an object or array is, by the keyword that holds it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// A schema, an array of them, or something unknown that may be referred to as one.
+    Schema,
+    /// Schemas by name.
+    Map,
+    /// Data, in which nothing is an identifier.
+    Data,
+}
+
+impl Role {
+    fn of_child(self, name: &str) -> Self {
+        match (self, name) {
+            (Self::Data, _) => Self::Data,
+            (Self::Map, _) => Self::Schema,
+            (Self::Schema, "enum" | "const" | "default" | "examples") => Self::Data,
+            (
+                Self::Schema,
+                "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas"
+                | "dependencies",
+            ) => Self::Map,
+            (Self::Schema, _) => Self::Schema,
+        }
+    }
+}
 
 /// Why a reference cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,24 +74,25 @@ impl References {
             uri.contains("json-schema.org/draft-04") || uri.contains("json-schema.org/draft-03")
         });
         let id_key = if old_id { "id" } else { "$id" };
-        let mut stack = vec![(root, root)];
+        let mut stack = vec![(root, root, Role::Schema)];
         self.uris.insert(root, String::new());
         self.by_uri.entry(String::new()).or_insert(root);
-        while let Some((id, mut resource)) = stack.pop() {
+        while let Some((id, mut resource, role)) = stack.pop() {
             match tree.get(id) {
                 Value::Object(entries) => {
-                    if let Some(text) = tree.string_member(id, id_key) {
-                        resource = self.identify(id, resource, text);
-                    }
-                    self.anchors_of(tree, id, resource);
-                    for &(name, child) in tree.entries(entries) {
-                        if !DATA_KEYWORDS.contains(&tree.text(name)) {
-                            stack.push((child, resource));
+                    if role == Role::Schema {
+                        if let Some(text) = tree.string_member(id, id_key) {
+                            resource = self.identify(id, resource, text);
                         }
+                        self.anchors_of(tree, id, resource);
+                    }
+                    for &(name, child) in tree.entries(entries) {
+                        stack.push((child, resource, role.of_child(tree.text(name))));
                     }
                 }
                 Value::Array(items) => {
-                    stack.extend(tree.items(items).iter().map(|&child| (child, resource)));
+                    let items = tree.items(items).iter();
+                    stack.extend(items.map(|&child| (child, resource, role)));
                 }
                 _ => {}
             }

@@ -69,7 +69,7 @@ impl Shaper<'_, '_> {
             properties.push(self.property(&mut term, name)?);
         }
         let names = self.graph.conj(term.names.iter().copied());
-        let closed = term.is_closed();
+        let closed = term.is_closed(self)?;
         let mut settled = Settled { term, properties, names, closed, entries: Entries::new() };
         for entry in entries {
             if let Some(entry) = settled.feasible(entry) {

@@ -6,6 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::grammar::Fuel;
+use crate::grammar::regular::{Dfa, RegularError};
 
 use super::atom::{Atom, NameId, Types, Values};
 use super::conj::{Conj, Literal, NodeId};
@@ -69,6 +70,15 @@ impl Shaper<'_, '_> {
         if types.meets(Types::STRING) {
             let mut sets = self.terms::<StringSet>(conj, &mut shapes)?;
             sets.iter_mut().for_each(StringSet::tidy);
+            if self.speculation > 0 {
+                let mut left = Vec::with_capacity(sets.len());
+                for set in sets {
+                    if !self.patterns_clash(&set)? {
+                        left.push(set);
+                    }
+                }
+                sets = left;
+            }
             shapes.strings = drop_covered(sets, StringSet::covers);
         }
         let at = conj.literals().first().map_or(Graph::ANY, |literal| literal.node);
@@ -163,6 +173,48 @@ impl Shaper<'_, '_> {
         }
     }
 
+    /// The texts in which one of the patterns is found, and that are in `keys`.
+    pub(super) fn keys_in<'p>(
+        &mut self,
+        node: NodeId,
+        patterns: impl Iterator<Item = &'p Arc<str>>,
+        keys: Option<Arc<Dfa>>,
+    ) -> Result<Arc<Dfa>, SchemaError> {
+        let graph = self.graph;
+        let refuse = |error| graph.regular_error(node, "patternProperties", error);
+        let mut found = Dfa::never();
+        for pattern in patterns {
+            let language = self.languages.pattern(pattern, self.fuel).map_err(refuse)?;
+            found = found.union(&language, self.fuel).map_err(refuse)?;
+        }
+        Ok(Arc::new(match keys {
+            Some(keys) => keys.intersect(&found, self.fuel).map_err(refuse)?,
+            None => found,
+        }))
+    }
+
+    /// Whether the patterns of a string set leave nothing. What has no automaton is taken to
+    /// leave something.
+    fn patterns_clash(&mut self, set: &StringSet) -> Result<bool, SchemaError> {
+        if set.patterns.len() < 2 {
+            return Ok(false);
+        }
+        let mut left = Dfa::any();
+        for (pattern, found) in &set.patterns {
+            let language = self.languages.pattern(pattern, self.fuel);
+            let narrowed = language.and_then(|language| match found {
+                true => left.intersect(&language, self.fuel),
+                false => left.difference(&language, self.fuel),
+            });
+            match narrowed {
+                Ok(narrowed) => left = narrowed,
+                Err(RegularError::Limit(limit)) => return Err(limit.into()),
+                Err(_) => return Ok(false),
+            }
+        }
+        Ok(left.is_never())
+    }
+
     /// The strings that satisfy a literal, if that is a plain list.
     pub(super) fn only_strings(
         &mut self,
@@ -239,9 +291,18 @@ impl Shaper<'_, '_> {
     pub(super) fn apart<T: Term>(
         &mut self,
         nodes: &[NodeId],
+        conj: &Conj,
     ) -> Result<FxHashSet<(usize, usize)>, SchemaError> {
         let mut pairs = FxHashSet::default();
-        let facts: Vec<Facts> = nodes.iter().map(|&node| Facts::of(node, self.graph)).collect();
+        let around = conj.literals().iter().filter(|literal| literal.positive);
+        let around: SmallVec<[NodeId; 4]> = around.map(|literal| literal.node).collect();
+        let demanded = Facts::of(&around, self.graph).required;
+        let facts = nodes.iter().map(|&node| {
+            let mut facts = Facts::of(&[node], self.graph);
+            facts.required.extend(demanded.iter().copied());
+            facts
+        });
+        let facts: Vec<Facts> = facts.collect();
         for (i, (&first, left)) in nodes.iter().zip(&facts).enumerate() {
             for (j, (&second, right)) in nodes.iter().zip(&facts).enumerate().skip(i + 1) {
                 self.fuel.spend(1 + left.declared.len() as u32)?;
@@ -284,11 +345,12 @@ struct Facts {
 }
 
 impl Facts {
-    fn of(node: NodeId, graph: &Graph) -> Self {
+    /// Of schemas that hold together.
+    fn of(nodes: &[NodeId], graph: &Graph) -> Self {
         let mut facts =
             Self { required: SmallVec::new(), declared: FxHashMap::default(), closed: false };
-        let mut pending: SmallVec<[NodeId; 4]> = SmallVec::from_slice(&[node]);
-        let mut own = true;
+        let mut pending: SmallVec<[NodeId; 4]> = SmallVec::from_slice(nodes);
+        let mut own = nodes.len() == 1;
         while let Some(node) = pending.pop() {
             for atom in graph.atoms(node) {
                 match atom {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use crate::grammar::regular::Dfa;
+
 use super::atom::{Atom, NameId, Properties, Types};
 use super::conj::{Conj, Literal, NodeId};
 use super::error::SchemaError;
@@ -75,7 +77,7 @@ impl Term for ObjectTerm {
         let choose = |choices: Vec<Choice>| Disjunction { node, keyword, choices };
         match (atom, positive) {
             (Atom::Properties(rule), true) => self.properties(node, rule),
-            (Atom::Properties(rule), false) => self.not_properties(node, rule, next),
+            (Atom::Properties(rule), false) => self.not_properties(node, rule, shaper.graph, next),
             (Atom::Required(names), true) => {
                 return Ok(names.iter().all(|&name| self.decide(name, true)));
             }
@@ -116,6 +118,10 @@ impl Term for ObjectTerm {
         Ok(true)
     }
 
+    fn size(&self) -> u32 {
+        self.known.len() as u32
+    }
+
     fn take(&mut self, goal: &Goal) -> bool {
         match *goal {
             Goal::Some(ref some) => self.some.push((**some).clone()),
@@ -127,7 +133,6 @@ impl Term for ObjectTerm {
                 known.unchecked = true;
             }
             Goal::MinProperties(min) => self.min = self.min.max(min),
-            Goal::MaxProperties(max) => self.lower_max(max),
             _ => {}
         }
         true
@@ -238,12 +243,26 @@ impl ObjectTerm {
         }
     }
 
-    fn not_properties(&self, node: NodeId, rule: &Arc<Properties>, next: &mut Next) {
+    fn not_properties(
+        &self,
+        node: NodeId,
+        rule: &Arc<Properties>,
+        graph: &Graph,
+        next: &mut Next,
+    ) {
         let no = |node: NodeId| Literal { node, positive: false };
-        let declared = rule.declared.iter().filter(|&&(_, child)| child != Graph::ANY);
-        let mut choices: Vec<Choice> = declared
-            .map(|&(name, child)| [Goal::Present(name), Goal::Value(name, no(child))].into())
-            .collect();
+        let mut declared: Vec<(NameId, NodeId)> =
+            rule.declared.iter().copied().filter(|&(_, child)| child != Graph::ANY).collect();
+        // What tells alternatives apart comes first, so that most of the rest is ruled out.
+        declared.sort_by_key(|&(_, child)| graph.finite(child).is_none());
+        let mut held: Vec<Goal> = Vec::with_capacity(declared.len());
+        let mut choices: Vec<Choice> = Vec::with_capacity(declared.len());
+        for (name, child) in declared {
+            let mut choice = Choice::from_iter(held.iter().cloned());
+            choice.extend([Goal::Present(name), Goal::Value(name, no(child))]);
+            choices.push(choice);
+            held.push(Goal::Value(name, Literal::yes(child)));
+        }
         let patterns = rule.patterns.iter().filter(|(_, child)| *child != Graph::ANY);
         let mut some: Vec<SomeKey> = patterns
             .map(|(pattern, child)| SomeKey::Pattern {
@@ -255,7 +274,9 @@ impl ObjectTerm {
         if rule.additional != Graph::ANY {
             some.push(SomeKey::Additional { node, rule: Arc::clone(rule) });
         }
-        choices.extend(some.into_iter().map(|some| Choice::from_iter([Goal::Some(Box::new(some))])));
+        choices.extend(some.into_iter().map(|some| {
+            held.iter().cloned().chain([Goal::Some(Box::new(some))]).collect::<Choice>()
+        }));
         next.open.push(Disjunction { node, keyword: "properties", choices });
     }
 
@@ -298,12 +319,25 @@ impl ObjectTerm {
     }
 
     /// Whether there can be no key but the known ones.
-    pub(super) fn is_closed(&self) -> bool {
-        self.names.contains(&Literal::yes(Graph::NEVER))
-            || self.rules.iter().any(|(_, rule)| {
-                let alive = |(_, child): &(_, NodeId)| *child != Graph::NEVER;
-                rule.additional == Graph::NEVER && !rule.patterns.iter().any(alive)
-            })
+    pub(super) fn is_closed(&self, shaper: &mut Shaper<'_, '_>) -> Result<bool, SchemaError> {
+        if self.names.contains(&Literal::yes(Graph::NEVER)) {
+            return Ok(true);
+        }
+        let alive = |(_, child): &(_, NodeId)| *child != Graph::NEVER;
+        // Keys have to match a pattern of each of these.
+        let narrow = self.rules.iter().filter(|(_, rule)| rule.additional == Graph::NEVER);
+        let mut keys: Option<Arc<Dfa>> = None;
+        let several = narrow.clone().count() > 1;
+        for (node, rule) in narrow {
+            if !rule.patterns.iter().any(alive) {
+                return Ok(true);
+            }
+            if several {
+                let patterns = rule.patterns.iter().filter(|pattern| alive(pattern));
+                keys = Some(shaper.keys_in(*node, patterns.map(|(pattern, _)| pattern), keys)?);
+            }
+        }
+        Ok(keys.is_some_and(|keys| keys.is_never()))
     }
 
     /// The entries of all clauses and of what is decided. `None`: too many.
@@ -347,7 +381,7 @@ impl ObjectTerm {
                 choices.push(choice);
             }
         }
-        if !finite && !self.is_closed() {
+        if !finite && !self.is_closed(shaper)? {
             let reason = "cannot be negated where it is about keys without a name";
             if shaper.give_up(node, keyword, reason)? {
                 return Ok(None);

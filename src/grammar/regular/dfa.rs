@@ -127,7 +127,7 @@ impl Dfa {
     }
 
     /// Makes an automaton of states that need not be alive, in any order.
-    pub(super) fn assemble(raw: Vec<DfaState>, start: u32) -> Self {
+    pub(in super::super) fn assemble(raw: Vec<DfaState>, start: u32) -> Self {
         let alive = alive(&raw);
         if !alive.get(start as usize).is_some_and(|&alive| alive) {
             return Self::never();

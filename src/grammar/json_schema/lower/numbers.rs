@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use super::super::{NumberSet, SchemaError};
+use super::super::{NumberOptions, NumberSet, SchemaError};
 use super::Lowering;
+use super::values::NEVER;
 use crate::grammar::expr::ExprId;
 use crate::grammar::limits::Fuel;
+use crate::grammar::regular::Dfa;
 use crate::grammar::text::{Spelling, TextMachine};
 
 impl Lowering {
@@ -18,11 +20,15 @@ impl Lowering {
         if let Some(&known) = self.numbers.get(sets) {
             return Ok(known);
         }
-        let mut language = super::super::number::language_of(&sets[0], fuel)?;
-        for set in &sets[1..] {
-            let other = super::super::number::language_of(set, fuel)?;
-            language = language.union(&other, fuel)?;
+        let mut language: Option<Arc<Dfa>> = None;
+        for set in sets {
+            let texts = set.language(&NumberOptions::default(), fuel)?;
+            language = Some(match language {
+                None => texts,
+                Some(known) => Arc::new(known.union(&texts, fuel)?),
+            });
         }
+        let Some(language) = language else { return Ok(NEVER) };
         let machine = TextMachine::of_language(&language, Spelling::Plain);
         let number = self.pool.text(Arc::new(machine));
         self.numbers.insert(sets.to_vec(), number);
