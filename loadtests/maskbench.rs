@@ -25,6 +25,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use pleach::TokenId;
+use pleach::grammar::json_schema::SchemaOptions;
 use pleach::vocab::{SpecialTokens, Tokenizer};
 
 use data::{Case, Instance};
@@ -63,6 +64,13 @@ struct Arguments {
     /// Throw all that was learnt of a grammar away before each text.
     #[arg(long)]
     cold: bool,
+    /// Hold properties to the order in which a schema declares them, as the daemon does unless a
+    /// request asks for another. The texts were written by others: some have another order.
+    #[arg(long)]
+    declared_order: bool,
+    /// No whitespace between JSON tokens.
+    #[arg(long)]
+    compact: bool,
     /// One JSON object instead of a table.
     #[arg(long)]
     json: bool,
@@ -108,7 +116,12 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         Tokenizer::from_json_file(&arguments.tokenizer).map_err(|error| error.to_string())?;
     let cases = cases(arguments)?;
     let vocabulary = tokenizer.vocabulary();
-    let mut ours = ours::Ours::new(&vocabulary);
+    let schemas = SchemaOptions {
+        any_order: !arguments.declared_order,
+        compact: arguments.compact,
+        ..SchemaOptions::default()
+    };
+    let mut ours = ours::Ours::new(&vocabulary, schemas);
     let mut peer = match arguments.peer {
         Peer::None => None,
         Peer::Llguidance => Some(peer::Llguidance::new(&vocabulary)?),

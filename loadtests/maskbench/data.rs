@@ -27,7 +27,7 @@ pub struct Case {
 impl Case {
     /// Whether our engine can read this kind of grammar.
     pub fn is_known(&self) -> bool {
-        self.gbnf.is_some()
+        self.gbnf.is_some() || self.schema.is_some()
     }
 }
 

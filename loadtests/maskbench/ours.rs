@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pleach::TokenId;
+use pleach::grammar::json_schema::SchemaOptions;
 use pleach::grammar::{CompiledGrammar, Fuel, GrammarSource, GrammarVocabulary, Limits, Matcher};
 use pleach::vocab::Vocabulary;
 
@@ -12,12 +13,15 @@ use super::{Case, Engine, Follower};
 pub struct Ours {
     vocabulary: Arc<GrammarVocabulary>,
     limits: Limits,
+    schemas: SchemaOptions,
     grammar: Option<Arc<CompiledGrammar>>,
 }
 
 impl Ours {
-    pub fn new(vocabulary: &Vocabulary) -> Self {
+    /// `schemas` is how schemas are followed.
+    pub fn new(vocabulary: &Vocabulary, schemas: SchemaOptions) -> Self {
         Self {
+            schemas,
             vocabulary: GrammarVocabulary::new(vocabulary),
             limits: Limits::default(),
             grammar: None,
@@ -31,8 +35,13 @@ impl Engine for Ours {
     }
 
     fn compile(&mut self, case: &Case) -> Result<(), String> {
-        let Some(gbnf) = &case.gbnf else { return Err("no GBNF is given".to_owned()) };
-        let source = GrammarSource::Gbnf(gbnf.clone());
+        let source = match (&case.gbnf, &case.schema) {
+            (Some(gbnf), _) => GrammarSource::Gbnf(gbnf.clone()),
+            (None, Some(schema)) => {
+                GrammarSource::JsonSchema { schema: schema.clone(), options: self.schemas }
+            }
+            (None, None) => return Err("neither GBNF nor a schema is given".to_owned()),
+        };
         let mut fuel = Fuel::new(self.limits.compile_steps_max);
         let grammar = CompiledGrammar::compile(&source, &self.vocabulary, &self.limits, &mut fuel)
             .map_err(|error| error.to_string())?;

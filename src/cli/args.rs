@@ -50,15 +50,27 @@ pub enum GrammarArgs {
 #[group(required = false, multiple = true)]
 pub struct GrammarSourceArgs {
     /// A file in llama.cpp's GBNF.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["regex", "json_object"])]
-    #[arg(required_unless_present_any = ["regex", "json_object"])]
+    #[arg(long, value_name = "FILE", group = "grammar")]
+    #[arg(required_unless_present_any = ["regex", "json_object", "json_schema"])]
     pub gbnf: Option<PathBuf>,
     /// A regular expression that all of the text must match.
-    #[arg(long, value_name = "RE", conflicts_with = "json_object")]
+    #[arg(long, value_name = "RE", group = "grammar")]
     pub regex: Option<String>,
     /// Any JSON object.
-    #[arg(long)]
+    #[arg(long, group = "grammar")]
     pub json_object: bool,
+    /// A file with a JSON Schema.
+    #[arg(long, value_name = "FILE", group = "grammar")]
+    pub json_schema: Option<PathBuf>,
+    /// Properties of the schema may come in any order.
+    #[arg(long, requires = "json_schema")]
+    pub any_order: bool,
+    /// No whitespace between JSON tokens of the schema.
+    #[arg(long, requires = "json_schema")]
+    pub compact: bool,
+    /// Leave out what of the schema cannot be followed exactly, and say so.
+    #[arg(long, requires = "json_schema")]
+    pub relaxed: bool,
     /// A tokenizer.json or GGUF file: also walk the text token by token.
     #[arg(long, value_name = "FILE")]
     pub tokenizer: Option<PathBuf>,

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::args::{GrammarArgs, GrammarCheckArgs, GrammarShowArgs, GrammarSourceArgs};
 use super::{CliError, print};
+use crate::grammar::json_schema::SchemaOptions;
 use crate::grammar::{
     CompiledGrammar, Fuel, GrammarSource, GrammarVocabulary, Limits, MatchError, explain,
 };
@@ -41,6 +42,9 @@ fn load(source: &GrammarSourceArgs) -> Result<Loaded, CliError> {
     let (name, source) = read_source(source)?;
     let grammar = CompiledGrammar::compile(&source, &vocabulary, &limits, &mut fuel)
         .map_err(|error| CliError::Usage(format!("{name}: {error}")))?;
+    for relaxed in grammar.relaxed() {
+        eprintln!("{name}: `{}` at {} is not followed", relaxed.keyword, relaxed.pointer);
+    }
     Ok(Loaded { grammar, tokenizer })
 }
 
@@ -48,6 +52,16 @@ fn load(source: &GrammarSourceArgs) -> Result<Loaded, CliError> {
 fn read_source(args: &GrammarSourceArgs) -> Result<(String, GrammarSource), CliError> {
     if let Some(file) = &args.gbnf {
         return Ok((file.display().to_string(), GrammarSource::Gbnf(read_text(file)?)));
+    }
+    if let Some(file) = &args.json_schema {
+        let options = SchemaOptions {
+            strict: !args.relaxed,
+            any_order: args.any_order,
+            compact: args.compact,
+            ..SchemaOptions::default()
+        };
+        let source = GrammarSource::JsonSchema { schema: read_text(file)?, options };
+        return Ok((file.display().to_string(), source));
     }
     Ok(match &args.regex {
         Some(pattern) => ("--regex".to_owned(), GrammarSource::Regex(pattern.clone())),

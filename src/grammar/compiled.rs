@@ -1,18 +1,19 @@
 //! A compiled grammar: immutable rules, and the states and masks met so far.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use super::automaton::{Automaton, ConfigId, DEAD, START};
 use super::error::{GrammarError, LimitError};
 use super::expr::{ExprPool, RuleId};
+use super::json_schema::Relaxed;
 use super::limits::{Fuel, Limits};
 use super::lower::lower;
 use super::mask_cache::{CachedMask, MaskCache};
 use super::masks::{MaskMaker, is_in_set};
 use super::matcher::Matcher;
 use super::program::Program;
-use super::source::{self, GrammarSource};
+use super::source::{self, GrammarSource, Parsed};
 use super::vocabulary::GrammarVocabulary;
 use crate::TokenId;
 
@@ -56,6 +57,8 @@ pub struct CompiledGrammar {
     generation: RwLock<Arc<Generation>>,
     generation_number: AtomicU64,
     last_used: AtomicU64,
+    /// What of a JSON Schema is not followed, because its options allow that.
+    relaxed: OnceLock<Box<[Relaxed]>>,
 }
 
 /// Numbers that say how large a grammar is and has become.
@@ -85,8 +88,11 @@ impl CompiledGrammar {
         limits: &Limits,
         fuel: &mut Fuel<'_>,
     ) -> Result<Arc<Self>, GrammarError> {
-        let (pool, root) = source::parse(source, vocabulary, fuel)?;
-        Self::from_rules(pool, root, vocabulary, limits, fuel)
+        let Parsed { pool, root, relaxed } = source::parse(source, vocabulary, fuel)?;
+        let grammar = Self::from_rules(pool, root, vocabulary, limits, fuel)?;
+        let relaxed = grammar.relaxed.set(relaxed.into());
+        debug_assert!(relaxed.is_ok(), "nobody else knows the grammar yet");
+        Ok(grammar)
     }
 
     /// Compiles what `root` matches: for grammars that are made by code and not from text.
@@ -117,6 +123,7 @@ impl CompiledGrammar {
             generation: RwLock::new(Arc::new(generation)),
             generation_number: AtomicU64::new(0),
             last_used: AtomicU64::new(vocabulary.tick()),
+            relaxed: OnceLock::new(),
         });
         vocabulary.register(&grammar);
         let generation = grammar.generation();
@@ -131,6 +138,11 @@ impl CompiledGrammar {
     pub fn matcher(self: &Arc<Self>) -> Matcher {
         self.last_used.store(self.vocabulary.tick(), Ordering::Relaxed);
         Matcher::new(Arc::clone(self), self.generation())
+    }
+
+    /// What of a JSON Schema is not followed, because its options allow that.
+    pub fn relaxed(&self) -> &[Relaxed] {
+        self.relaxed.get().map_or(&[], |relaxed| relaxed)
     }
 
     /// The vocabulary it was compiled for.

@@ -4,7 +4,7 @@ use super::error::GrammarError;
 use super::expr::{ExprPool, RuleId};
 use super::limits::Fuel;
 use super::vocabulary::GrammarVocabulary;
-use super::json_schema::{self, SchemaOptions};
+use super::json_schema::{self, Relaxed, SchemaOptions};
 use super::{gbnf, json_object, regex};
 
 /// A grammar as it comes in.
@@ -39,25 +39,36 @@ impl GrammarSource {
     }
 }
 
-/// Reads a source into rules, and says which rule is the answer.
+/// The rules of a source.
+pub(crate) struct Parsed {
+    pub(crate) pool: ExprPool,
+    /// The rule that is the answer.
+    pub(crate) root: RuleId,
+    /// What is not followed, because the source's options allow that.
+    pub(crate) relaxed: Vec<Relaxed>,
+}
+
+/// Reads a source into rules.
 pub(crate) fn parse(
     source: &GrammarSource,
     vocabulary: &GrammarVocabulary,
     fuel: &mut Fuel<'_>,
-) -> Result<(ExprPool, RuleId), GrammarError> {
+) -> Result<Parsed, GrammarError> {
     fuel.spend(u32::try_from(source.bytes()).unwrap_or(u32::MAX))?;
-    match source {
+    let (pool, root) = match source {
         GrammarSource::Gbnf(text) => {
-            gbnf::parse(text, &|name| vocabulary.token_by_name(name.as_bytes()), vocabulary.len())
+            let by_name = |name: &str| vocabulary.token_by_name(name.as_bytes());
+            gbnf::parse(text, &by_name, vocabulary.len())?
         }
-        GrammarSource::Regex(pattern) => regex::parse(pattern),
-        GrammarSource::JsonObject => Ok(json_object::rules()),
-        GrammarSource::Choice(texts) => choice(texts),
+        GrammarSource::Regex(pattern) => regex::parse(pattern)?,
+        GrammarSource::JsonObject => json_object::rules(),
+        GrammarSource::Choice(texts) => choice(texts)?,
         GrammarSource::JsonSchema { schema, options } => {
-            let (pool, root, _) = json_schema::rules(schema, options, fuel)?;
-            Ok((pool, root))
+            let (pool, root, relaxed) = json_schema::rules(schema, options, fuel)?;
+            return Ok(Parsed { pool, root, relaxed });
         }
-    }
+    };
+    Ok(Parsed { pool, root, relaxed: Vec::new() })
 }
 
 fn choice(texts: &[String]) -> Result<(ExprPool, RuleId), GrammarError> {

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::fields::{Fields, wrong_type};
+use super::schema::{self, SchemaFields};
 use super::unsupported::not_yet;
+use crate::grammar::json_schema::SchemaError;
 use crate::grammar::{CompiledGrammar, GrammarError, GrammarSource};
 use crate::http::error::ApiError;
 use crate::http::model::Grammars;
@@ -51,8 +53,16 @@ pub fn take(f: &mut Fields) -> Result<Option<ConstraintRequest>, ApiError> {
     if let Some(choices) = f.list("guided_choice")?.filter(|choices| !choices.is_empty()) {
         found.push((f.param("guided_choice"), choice(choices, "guided_choice")?));
     }
-    found.extend(structured_outputs(f)?);
-    found.extend(response_format(f)?);
+    let schemas = SchemaFields::take(f)?;
+    for name in ["guided_json", "json_schema"] {
+        if let Some(value) = f.take(name) {
+            let text = schema::text(value, name)?;
+            found.push((f.param(name), schemas.source(text, None)));
+        }
+    }
+    found.extend(structured_outputs(f, schemas)?);
+    found.extend(response_format(f, schemas)?);
+    schemas.check_used(found.first().map(|(_, source)| source))?;
     let allow_truncation = f.boolean("allow_truncation")?;
     match <[_; 1]>::try_from(found) {
         Ok([(param, source)]) => {
@@ -98,7 +108,10 @@ fn choice(choices: Vec<Value>, param: &str) -> Result<GrammarSource, ApiError> {
 }
 
 /// vLLM's object with exactly one kind of constraint in it.
-fn structured_outputs(f: &mut Fields) -> Result<Vec<(String, GrammarSource)>, ApiError> {
+fn structured_outputs(
+    f: &mut Fields,
+    schemas: SchemaFields,
+) -> Result<Vec<(String, GrammarSource)>, ApiError> {
     let Some(value) = f.take("structured_outputs") else { return Ok(Vec::new()) };
     let mut inner = Fields::nested(value, "structured_outputs")?;
     let mut found = Vec::new();
@@ -112,10 +125,19 @@ fn structured_outputs(f: &mut Fields) -> Result<Vec<(String, GrammarSource)>, Ap
         let param = inner.param("choice");
         found.push((param.clone(), choice(choices, &param)?));
     }
+    let compact = inner.boolean("disable_any_whitespace")?;
+    if let Some(value) = inner.take("json") {
+        let param = inner.param("json");
+        let text = schema::text(value, &param)?;
+        found.push((param, schemas.compact_if(compact).source(text, None)));
+    } else if compact == Some(true) {
+        let param = inner.param("disable_any_whitespace");
+        return Err(ApiError::invalid(&*param, format!("`{param}` needs `json` beside it")));
+    }
     if inner.boolean("json_object")? == Some(true) {
         found.push((inner.param("json_object"), GrammarSource::JsonObject));
     }
-    for later in ["json", "structural_tag", "whitespace_pattern", "disable_any_whitespace"] {
+    for later in ["structural_tag", "whitespace_pattern"] {
         if let Some(value) = inner.take(later)
             && value != Value::Bool(false)
         {
@@ -127,21 +149,31 @@ fn structured_outputs(f: &mut Fields) -> Result<Vec<(String, GrammarSource)>, Ap
         return Err(ApiError::invalid(&*param, format!("unknown field `{param}`")));
     }
     if found.is_empty() {
-        let message = "`structured_outputs` must have one of regex, choice, grammar, json_object";
+        let message = "`structured_outputs` must have one of json, regex, choice, grammar, \
+                       json_object";
         return Err(ApiError::invalid("structured_outputs", message));
     }
     Ok(found)
 }
 
-fn response_format(f: &mut Fields) -> Result<Option<(String, GrammarSource)>, ApiError> {
+fn response_format(
+    f: &mut Fields,
+    schemas: SchemaFields,
+) -> Result<Option<(String, GrammarSource)>, ApiError> {
     let Some(value) = f.take("response_format") else { return Ok(None) };
     let mut format = Fields::nested(value, "response_format")?;
     match format.string("type")?.as_deref() {
         Some("text") => Ok(None),
         Some("json_object") => match format.take("schema") {
             None => Ok(Some(("response_format".to_owned(), GrammarSource::JsonObject))),
-            Some(_) => Err(not_yet("response_format.schema", "")),
+            // Older servers take a schema here.
+            Some(schema) => {
+                let param = format.param("schema");
+                let text = schema::text(schema, &param)?;
+                Ok(Some((param, schemas.source(text, None))))
+            }
         },
+        Some("json_schema") => json_schema(&mut format, schemas).map(Some),
         Some(other) => Err(not_yet("response_format", &format!(" of type `{other}`"))),
         None => {
             let message = "missing required field `response_format.type`";
@@ -150,7 +182,37 @@ fn response_format(f: &mut Fields) -> Result<Option<(String, GrammarSource)>, Ap
     }
 }
 
+/// OpenAI's object around a schema. Its name and description are for the model's template alone.
+fn json_schema(
+    format: &mut Fields,
+    schemas: SchemaFields,
+) -> Result<(String, GrammarSource), ApiError> {
+    let missing = |param: String| {
+        let message = format!("missing required field `{param}`");
+        ApiError::invalid(&*param, message)
+    };
+    let param = format.param("json_schema");
+    let value = format.take("json_schema").ok_or_else(|| missing(param.clone()))?;
+    let mut inner = Fields::nested(value, &param)?;
+    inner.string("name")?;
+    inner.string("description")?;
+    let strict = inner.boolean("strict")?;
+    let param = inner.param("schema");
+    let schema = inner.take("schema").ok_or_else(|| missing(param.clone()))?;
+    let source = schemas.source(schema::text(schema, &param)?, strict);
+    Ok((param, source))
+}
+
 impl ConstraintRequest {
+    /// Takes a schema as it stands in the body: the parsed body has lost digits of large numbers.
+    pub fn take_sent_text(&mut self, body: &[u8]) {
+        if let GrammarSource::JsonSchema { schema, .. } = &mut self.source
+            && let Some(text) = schema::sent_text(body, &self.param)
+        {
+            *schema = text.to_owned();
+        }
+    }
+
     /// The constraint, if its grammar is compiled already.
     pub fn cached(&self, grammars: &Grammars) -> Option<Result<Compiled, ApiError>> {
         let known = grammars.cache.get(&self.source)?;
@@ -189,15 +251,22 @@ impl ConstraintRequest {
 
     fn refused(&self, error: &GrammarError) -> ApiError {
         let message = error.to_string();
-        if matches!(error, GrammarError::Limit(_)) {
+        use GrammarError::{Limit, Schema};
+        if matches!(error, Limit(_) | Schema(SchemaError::Limit(_))) {
             return self.too_complex(&message);
         }
         metrics::counter!(GRAMMAR_COMPILE_REJECTIONS_TOTAL, "reason" => "invalid").increment(1);
         let param = &self.param;
         ApiError::Invalid {
-            message: format!("`{param}` is not a usable grammar: {message}"),
+            message: match error {
+                Schema(_) => format!("`{param}`: {message}"),
+                _ => format!("`{param}` is not a usable grammar: {message}"),
+            },
             param: Some(param.clone()),
-            code: Some("invalid_grammar"),
+            code: Some(match error {
+                Schema(_) => "invalid_json_schema",
+                _ => "invalid_grammar",
+            }),
         }
     }
 
@@ -213,6 +282,13 @@ impl ConstraintRequest {
 }
 
 impl Compiled {
+    /// What of a schema was given up at the request's own wish, in words; `None`: nothing.
+    pub fn relaxed(&self) -> Option<String> {
+        let relaxed = self.constraint.grammar.relaxed();
+        let words = relaxed.iter().map(|it| format!("{} at {}", it.keyword, it.pointer));
+        (!relaxed.is_empty()).then(|| words.collect::<Vec<_>>().join(", "))
+    }
+
     /// Refuses a token budget that no complete answer fits.
     pub fn check_budget(&self, max_tokens: u32) -> Result<(), ApiError> {
         if !self.constraint.whole {

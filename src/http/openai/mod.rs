@@ -9,6 +9,7 @@ pub mod json;
 pub mod logprobs;
 pub mod messages;
 pub mod sampling;
+pub mod schema;
 pub mod types;
 pub mod unsupported;
 pub mod usage;

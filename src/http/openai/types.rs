@@ -34,6 +34,15 @@ pub struct CommonFields {
     pub unknown: Vec<String>,
 }
 
+impl CommonFields {
+    /// Takes a schema as it stands in the body.
+    pub fn take_sent_schema(&mut self, body: &[u8]) {
+        if let Some(constraint) = &mut self.constraint {
+            constraint.take_sent_text(body);
+        }
+    }
+}
+
 /// How an answer is streamed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamOptions {

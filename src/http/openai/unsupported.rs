@@ -6,7 +6,7 @@ use super::fields::Fields;
 use crate::http::error::ApiError;
 
 /// Fields that will be honoured one day.
-const LATER: [&str; 33] = [
+const LATER: [&str; 31] = [
     "allowed_token_ids",
     "audio",
     "bad_words",
@@ -17,11 +17,9 @@ const LATER: [&str; 33] = [
     "grammar_lazy",
     "grammar_triggers",
     "guided_decoding_backend",
-    "guided_json",
     "guided_json_object",
     "guided_whitespace_pattern",
     "include_reasoning",
-    "json_schema",
     "lora",
     "preserved_tokens",
     "prompt_logprobs",

@@ -9,6 +9,7 @@ use super::generate::{Intake, Plan};
 use crate::http::error::ApiError;
 use crate::http::offload;
 use crate::http::openai::convert::{self, AnswerRules};
+use crate::http::openai::constraint::Compiled;
 use crate::http::openai::json;
 use crate::http::openai::types::Shape;
 use crate::http::openai::validate::Checks;
@@ -27,7 +28,10 @@ pub async fn chat_completions(
     let checked = (Arc::clone(&intake.model), limits.clone());
     let mut chat = offload::run(body_bytes, limits.offload_bytes, move |_| {
         let (model, limits) = &checked;
-        Checks { model, limits }.chat(json::parse_object(&body, limits.json_values_max)?)
+        let fields = json::parse_object(&body, limits.json_values_max)?;
+        let mut chat = Checks { model, limits }.chat(fields)?;
+        chat.common.take_sent_schema(&body);
+        Ok(chat)
     })
     .await?;
     intake.admit_choices(1, &chat.common)?;
@@ -48,6 +52,7 @@ pub async fn chat_completions(
         convert::generations(&intake.model, &chat.common, &[prompt], rules, compiled.as_ref())?;
     let plan = Plan {
         generations,
+        relaxed: compiled.as_ref().and_then(Compiled::relaxed),
         prompts: 1,
         choices_per_prompt: chat.common.n,
         shape: Shape::Chat,

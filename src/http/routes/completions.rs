@@ -9,6 +9,7 @@ use super::generate::{Intake, Plan};
 use crate::http::error::ApiError;
 use crate::http::offload;
 use crate::http::openai::convert::{self, AnswerRules};
+use crate::http::openai::constraint::Compiled;
 use crate::http::openai::json;
 use crate::http::openai::types::Shape;
 use crate::http::openai::validate::Checks;
@@ -27,7 +28,10 @@ pub async fn completions(
     let checked = (Arc::clone(&intake.model), limits.clone());
     let completion = offload::run(body_bytes, limits.offload_bytes, move |_| {
         let (model, limits) = &checked;
-        Checks { model, limits }.completion(json::parse_object(&body, limits.json_values_max)?)
+        let fields = json::parse_object(&body, limits.json_values_max)?;
+        let mut completion = Checks { model, limits }.completion(fields)?;
+        completion.common.take_sent_schema(&body);
+        Ok(completion)
     })
     .await?;
     let (mut common, echo) = (completion.common, completion.echo);
@@ -49,6 +53,7 @@ pub async fn completions(
         convert::generations(&intake.model, &common, &prompts, rules, compiled.as_ref())?;
     let plan = Plan {
         generations,
+        relaxed: compiled.as_ref().and_then(Compiled::relaxed),
         prompts: prompts.len(),
         choices_per_prompt: common.n,
         shape: Shape::Completion,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use actix_web::http::header;
+use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::web::{Bytes, Data, Payload};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use tokio::sync::mpsc;
@@ -43,6 +43,8 @@ pub struct Intake {
 /// Generations and how their answer looks.
 pub struct Plan {
     pub generations: Vec<Generation>,
+    /// What of a schema was given up, in words.
+    pub relaxed: Option<String>,
     pub prompts: usize,
     pub choices_per_prompt: u32,
     pub shape: Shape,
@@ -104,6 +106,10 @@ impl Intake {
         drop(body);
         let head = answer_head(&model, plan.shape);
         let tally = Tally::new(plan.prompts, plan.choices_per_prompt);
+        let relaxed = plan.relaxed.map(|relaxed| {
+            tracing::info!(request_id = &*request_id, relaxed, "the schema is followed in part");
+            ascii(&relaxed)
+        });
         let logprobs = plan.generations.iter().any(|g| g.logprobs.is_some());
         let frames = state.engine().submit(Job {
             request_id,
@@ -113,18 +119,34 @@ impl Intake {
             deadline: state.settings().request_deadline,
             frame_capacity: state.settings().frame_capacity.max(1),
         });
-        match plan.stream {
+        let mut response = match plan.stream {
             None => {
                 let answer = Answer::collect(frames, tally).await?;
                 let body = answer.to_json(&head, &model, logprobs);
-                Ok(HttpResponse::Ok().content_type("application/json").body(body))
+                HttpResponse::Ok().content_type("application/json").body(body)
             }
             Some(options) => {
                 let writer = ChunkWriter::new(&head, options.include_usage, model);
-                stream(&state, frames, writer, tally).await
+                stream(&state, frames, writer, tally).await?
             }
+        };
+        if let Some(relaxed) = relaxed.and_then(|text| HeaderValue::from_str(&text).ok()) {
+            response.headers_mut().insert(RELAXED, relaxed);
         }
+        Ok(response)
     }
+}
+
+/// The header that says what of a schema was given up.
+const RELAXED: HeaderName = HeaderName::from_static("x-pleach-schema-relaxed");
+/// Characters of that header, at most.
+const RELAXED_CHARS_MAX: usize = 1_000;
+
+/// Text for a header: everything but printable ASCII is escaped, and what is too long is cut.
+fn ascii(text: &str) -> String {
+    let mut escaped: String = text.chars().flat_map(char::escape_default).collect();
+    escaped.truncate(RELAXED_CHARS_MAX);
+    escaped
 }
 
 /// Sends the head with the first frame, or when that takes long.

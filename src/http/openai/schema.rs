@@ -1,0 +1,104 @@
+//! JSON Schemas in requests: their text as it was sent, and how they are to be followed.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::fields::{Fields, wrong_type};
+use crate::grammar::GrammarSource;
+use crate::grammar::json_schema::SchemaOptions;
+use crate::http::error::ApiError;
+
+/// How all schemas of a request are followed, as its fields say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SchemaFields {
+    any_order: bool,
+    compact: bool,
+    /// The first of the fields that was given.
+    given: Option<&'static str>,
+}
+
+impl SchemaFields {
+    /// Takes `property_order` and `json_whitespace`.
+    pub(super) fn take(f: &mut Fields) -> Result<Self, ApiError> {
+        let order = one_of(f, "property_order", ["declared", "any"])?;
+        let whitespace = one_of(f, "json_whitespace", ["bounded", "compact"])?;
+        let given = match (order, whitespace) {
+            (Some(_), _) => Some("property_order"),
+            (None, Some(_)) => Some("json_whitespace"),
+            (None, None) => None,
+        };
+        Ok(Self { any_order: order == Some(1), compact: whitespace == Some(1), given })
+    }
+
+    /// Refuses the fields where no schema uses them.
+    pub(super) fn check_used(&self, source: Option<&GrammarSource>) -> Result<(), ApiError> {
+        match (self.given, source) {
+            (Some(field), source) if !matches!(source, Some(GrammarSource::JsonSchema { .. })) => {
+                let message = format!("`{field}` needs a JSON Schema that constrains the answer");
+                Err(ApiError::invalid(field, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same without whitespace, if a field beside the schema says so.
+    pub(super) fn compact_if(self, compact: Option<bool>) -> Self {
+        Self { compact: self.compact || compact == Some(true), ..self }
+    }
+
+    /// A schema of the request; `strict` as it says itself.
+    pub(super) fn source(&self, schema: String, strict: Option<bool>) -> GrammarSource {
+        let options = SchemaOptions {
+            strict: strict.unwrap_or(true),
+            any_order: self.any_order,
+            compact: self.compact,
+            ..SchemaOptions::default()
+        };
+        GrammarSource::JsonSchema { schema, options }
+    }
+}
+
+/// A field that is one of two words: which of them.
+fn one_of(f: &mut Fields, name: &str, words: [&str; 2]) -> Result<Option<usize>, ApiError> {
+    let Some(word) = f.string(name)? else { return Ok(None) };
+    let known = words.iter().position(|known| *known == word);
+    known.map(Some).ok_or_else(|| {
+        let [first, second] = words;
+        let message = format!("`{name}` must be \"{first}\" or \"{second}\", not {word:?}");
+        ApiError::invalid(name, message)
+    })
+}
+
+/// The text of a schema that is given as JSON or, as vLLM has it too, as a string that holds JSON.
+pub(super) fn text(value: Value, param: &str) -> Result<String, ApiError> {
+    match value {
+        Value::String(text) => Ok(text),
+        Value::Object(_) | Value::Bool(_) => Ok(value.to_string()),
+        other => Err(wrong_type(param, "a JSON Schema", &other)),
+    }
+}
+
+/// The text of a value of a body just as it was sent, by its path: numbers keep all their digits.
+pub(super) fn sent_text<'b>(body: &'b [u8], path: &str) -> Option<&'b str> {
+    let mut at: &RawValue = serde_json::from_slice(body).ok()?;
+    for key in path.split('.') {
+        let mut object: HashMap<String, &'b RawValue> = serde_json::from_str(at.get()).ok()?;
+        at = object.remove(key)?;
+    }
+    Some(at.get()).filter(|text| !text.starts_with('"'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_keeps_the_digits_it_was_sent_with() {
+        let body = br#"{"a":1,"response_format":{"json_schema":{"schema":{"const":18446744073709551617}}}}"#;
+        let path = "response_format.json_schema.schema";
+        assert_eq!(sent_text(body, path), Some(r#"{"const":18446744073709551617}"#));
+        assert_eq!(sent_text(body, "response_format.schema"), None);
+    }
+}
