@@ -20,6 +20,7 @@ use super::mask_cache::CachedMask;
 use super::masks::LoopTokens;
 use super::program::{Node, NodeId, Program};
 use super::segments::Segments;
+use super::shapes::Class;
 use crate::TokenId;
 
 /// A state of an [`Automaton`].
@@ -32,6 +33,10 @@ pub(crate) const START: ConfigId = 1;
 
 /// Marks an edge that nobody has followed yet.
 const UNKNOWN_EDGE: u64 = u64::MAX;
+/// Stands for a state where there are several.
+const MIXED: ConfigId = u32::MAX;
+/// Memory that one more entry of a table takes, about.
+const ABSTRACTED_BYTES: usize = 24;
 
 /// Where a byte leads, and how much of the stack that depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +59,23 @@ impl Edge {
     }
 }
 
+/// Where a run of characters of a class leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Run {
+    /// None of them is alive.
+    Dead,
+    /// All of them lead here, however many they are.
+    To(Edge),
+    /// It depends on the characters, or on how many they are.
+    Mixed,
+}
+
+/// Where the characters looked at so far lead.
+struct Meeting {
+    to: Option<ConfigId>,
+    floor: u32,
+}
+
 /// Everything known of one state.
 pub(crate) struct Config {
     /// Stacks whose tops consume, ascending.
@@ -69,6 +91,8 @@ pub(crate) struct Config {
     /// Bytes that some item can consume.
     pub(crate) alive: [u64; 4],
     edges: OnceLock<Box<[AtomicU64]>>,
+    /// Where the characters of a class lead, if they all lead to one place.
+    runs: [AtomicU64; Class::COUNT],
     /// The state with abstract counts, by which masks are looked up.
     pub(crate) abstracted: OnceLock<ConfigId>,
     pub(crate) mask: OnceLock<Arc<CachedMask>>,
@@ -86,6 +110,7 @@ impl Config {
             finish_bytes: facts.finish_bytes,
             alive: facts.alive,
             edges: OnceLock::new(),
+            runs: [const { AtomicU64::new(UNKNOWN_EDGE) }; Class::COUNT],
             abstracted: OnceLock::new(),
             mask: OnceLock::new(),
             loop_tokens: OnceLock::new(),
@@ -117,6 +142,8 @@ pub(crate) struct Automaton {
     program: Arc<Program>,
     configs: Segments<Config>,
     builder: Mutex<Builder>,
+    /// States with abstract counts, by state and by the bytes that may still come.
+    abstracted_for: Mutex<FxHashMap<(ConfigId, u32), ConfigId>>,
     bytes: AtomicUsize,
 }
 
@@ -131,6 +158,7 @@ impl Automaton {
             builder: Mutex::new(Builder::new(limits)),
             program,
             configs: Segments::new(),
+            abstracted_for: Mutex::default(),
             bytes: AtomicUsize::new(0),
         };
         let mut builder = automaton.lock();
@@ -187,6 +215,148 @@ impl Automaton {
             }
         }
         self.find_edge(config, byte, class, fuel)
+    }
+
+    /// Where any one character of a class leads.
+    pub(crate) fn single(
+        &self,
+        id: ConfigId,
+        class: Class,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Run, LimitError> {
+        let config = self.config(id);
+        let packed = config.runs[class as usize].load(Ordering::Acquire);
+        if packed != UNKNOWN_EDGE {
+            return Ok(match Edge::unpack(packed) {
+                Edge { to: DEAD, .. } => Run::Dead,
+                Edge { to: MIXED, .. } => Run::Mixed,
+                edge => Run::To(edge),
+            });
+        }
+        let (low, high) = class.first_bytes();
+        let alive = (low..=high).filter(|&byte| config.is_alive_on(byte)).count();
+        let found = if alive == 0 {
+            Run::Dead
+        } else if alive < usize::from(high - low) + 1 {
+            Run::Mixed
+        } else {
+            self.meet(config, class, fuel)?
+        };
+        let edge = match found {
+            Run::Dead => Edge::NOWHERE,
+            Run::Mixed => Edge { to: MIXED, floor: 0 },
+            Run::To(edge) => edge,
+        };
+        config.runs[class as usize].store(edge.pack(), Ordering::Release);
+        Ok(found)
+    }
+
+    /// The one place that all characters of a class lead to, if there is one.
+    fn meet(&self, config: &Config, class: Class, fuel: &mut Fuel<'_>) -> Result<Run, LimitError> {
+        let mut met = Meeting { to: None, floor: u32::MAX };
+        for ranges in class.sequences() {
+            if !self.follow_ranges(config, ranges, &mut met, fuel)? {
+                return Ok(Run::Mixed);
+            }
+        }
+        Ok(met.to.map_or(Run::Mixed, |to| Run::To(Edge { to, floor: met.floor })))
+    }
+
+    /// Follows all sequences of bytes in `ranges`; false if one of them is dead, or leads to
+    /// another place than the one that is met.
+    fn follow_ranges(
+        &self,
+        config: &Config,
+        ranges: &[(u8, u8)],
+        met: &mut Meeting,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<bool, LimitError> {
+        let Some((&(low, high), rest)) = ranges.split_first() else { return Ok(true) };
+        let mut last_class = None;
+        for byte in low..=high {
+            let class = Some(self.program.classes.of(byte));
+            if last_class == class {
+                continue;
+            }
+            last_class = class;
+            let edge = self.edge(config, byte, fuel)?;
+            met.floor = met.floor.min(edge.floor);
+            let goes_on = if edge.to == DEAD {
+                false
+            } else if rest.is_empty() {
+                *met.to.get_or_insert(edge.to) == edge.to
+            } else {
+                self.follow_ranges(self.config(edge.to), rest, met, fuel)?
+            };
+            if !goes_on {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Where a run of one or more characters of a class leads, when at most `bytes` bytes are
+    /// left to consume, the run included: counts are made abstract as far as these cannot tell.
+    #[inline]
+    pub(crate) fn run(
+        &self,
+        id: ConfigId,
+        class: Class,
+        bytes: u32,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Run, LimitError> {
+        let first = match self.single(id, class, fuel)? {
+            Run::To(first) => first,
+            other => return Ok(other),
+        };
+        let to = if first.to == id { id } else { self.abstracted_for(first.to, bytes)? };
+        Ok(match self.single(to, class, fuel)? {
+            Run::To(again) if again.to == to => {
+                Run::To(Edge { to, floor: first.floor.min(again.floor) })
+            }
+            _ => Run::Mixed,
+        })
+    }
+
+    /// Where a run that has begun leads on: the state with abstract counts, if it is one that
+    /// characters of the class lead back to. `bytes` are left.
+    pub(crate) fn run_on(
+        &self,
+        id: ConfigId,
+        class: Class,
+        bytes: u32,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Option<Edge>, LimitError> {
+        let to = self.abstracted_for(id, bytes)?;
+        Ok(match self.single(to, class, fuel)? {
+            Run::To(again) if again.to == to => Some(again),
+            _ => None,
+        })
+    }
+
+    /// As [`abstracted`](Self::abstracted), for what is left of a token.
+    fn abstracted_for(&self, id: ConfigId, bytes: u32) -> Result<ConfigId, LimitError> {
+        let config = self.config(id);
+        if !config.has_counts {
+            return Ok(id);
+        }
+        // Few different numbers, so that few states are made.
+        let bytes = bytes.next_multiple_of(4);
+        let known = {
+            let known = self.abstracted_for.lock().unwrap_or_else(PoisonError::into_inner);
+            known.get(&(id, bytes)).copied()
+        };
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let mut builder = self.lock();
+        builder.abstract_counts(&self.program, &config.items, config.accepting, bytes)?;
+        let abstracted = self.intern(&mut builder);
+        drop(builder);
+        let mut known = self.abstracted_for.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert((id, bytes), abstracted);
+        self.bytes.fetch_add(ABSTRACTED_BYTES, Ordering::Relaxed);
+        Ok(abstracted)
     }
 
     #[cold]

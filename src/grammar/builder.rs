@@ -399,14 +399,14 @@ impl Builder {
         Ok(())
     }
 
-    /// Replaces every stack of `items` by one whose counts are abstract for up to `rounds` more
-    /// rounds, as the next outcome.
+    /// Replaces every stack of `items` by one whose counts are abstract for up to `bytes` more
+    /// bytes, as the next outcome.
     pub(super) fn abstract_counts(
         &mut self,
         program: &Program,
         items: &[StackId],
         accepting: bool,
-        rounds: u32,
+        bytes: u32,
     ) -> Result<(), LimitError> {
         self.clear();
         for &item in items {
@@ -419,7 +419,7 @@ impl Builder {
             for frame in above.into_iter().rev() {
                 let count = match program.nodes[frame.node as usize] {
                     Node::Loop(index) => {
-                        program.loops[index as usize].abstracted(frame.count, rounds)
+                        program.loops[index as usize].abstracted(frame.count, bytes)
                     }
                     _ => frame.count,
                 };

@@ -11,8 +11,8 @@ use super::expr::TokenSet;
 use super::limits::Fuel;
 use super::mask::{clear_bit, has_bit, set_bit};
 use super::mask_cache::{CachedMask, MaskCache, finish_below};
-use super::mask_walk::MaskWalk;
-use super::program::{Node, Program};
+use super::mask_walk::{MaskWalk, Walked};
+use super::program::{NO_WAY, Node, Program};
 use super::vocabulary::GrammarVocabulary;
 use crate::TokenId;
 
@@ -80,10 +80,9 @@ impl MaskMaker<'_> {
     fn walk(&self, id: ConfigId, fuel: &mut Fuel<'_>) -> Result<(u32, CachedMask), LimitError> {
         let config = self.automaton.config(id);
         let mut bits = vec![0u32; self.vocabulary.mask_words()];
-        let mut walked = MaskWalk { maker: self, fuel, bits: &mut bits, finish_bytes: 0 };
-        let loop_tokens = walked.maker.loop_tokens(config, walked.fuel)?;
-        let mut floor = walked.run(config, loop_tokens)?;
-        let mut finish_bytes = walked.finish_bytes;
+        let loop_tokens = self.loop_tokens(config, fuel)?;
+        let walked = MaskWalk::new(self, id, &mut bits, fuel).run(loop_tokens)?;
+        let Walked { mut floor, mut finish_bytes } = walked;
         for &(token, twin) in self.vocabulary.twins() {
             if has_bit(&bits, token) {
                 set_bit(&mut bits, twin);
@@ -103,13 +102,15 @@ impl MaskMaker<'_> {
         let base = loop_tokens.map(|tokens| {
             floor = floor.min(tokens.floor);
             finish_bytes = finish_bytes.max(tokens.finish_bytes);
-            let vocabulary = self.vocabulary;
-            tokens.split.inside(tokens.rounds, vocabulary.trie(), vocabulary.twins())
+            tokens.split.inside(tokens.rounds)
         });
-        let below = if config.has_counts { None } else { finish_below(self.automaton, id, floor) };
+        let below = finish_below(self.automaton, id, floor);
         let mask = CachedMask {
             mask: self.vocabulary.mask(base, &bits),
-            finish_bytes_over_cut: below.map(|(least, _)| finish_bytes.saturating_sub(least)),
+            // A count too low to know has no bound.
+            finish_bytes_over_cut: below
+                .filter(|_| finish_bytes < NO_WAY)
+                .map(|(least, _)| finish_bytes.saturating_sub(least)),
             floor_below_items: lowest - floor,
         };
         Ok((floor, mask))
@@ -162,7 +163,7 @@ impl MaskMaker<'_> {
             is_closed = std::ptr::eq(self.automaton.config(next), config);
         }
         let found = self.vocabulary.split(best.chars).map(|split| LoopTokens {
-            split,
+            split: Arc::clone(split),
             rounds: best.rounds,
             floor: best.floor,
             finish_bytes: best.finish_bytes,

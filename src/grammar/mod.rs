@@ -47,6 +47,7 @@ mod matcher;
 mod program;
 mod regex;
 mod segments;
+mod shapes;
 mod source;
 mod trie;
 mod vocabulary;
