@@ -334,6 +334,28 @@ impl Automaton {
         })
     }
 
+    /// Rounds that the counted loops of a state may all still make, if one of them has an end.
+    pub(crate) fn rounds_left(&self, id: ConfigId) -> Option<u32> {
+        let config = self.config(id);
+        if !config.has_counts {
+            return None;
+        }
+        let builder = self.lock();
+        let mut least = None;
+        for &item in &config.items {
+            let mut stack = item;
+            while builder.frame(stack).has_counts {
+                let frame = builder.frame(stack);
+                if let Node::Loop(index) = self.program.nodes[frame.node as usize] {
+                    let left = self.program.loops[index as usize].rounds_left(frame.count);
+                    least = least.into_iter().chain(left).min();
+                }
+                stack = frame.parent;
+            }
+        }
+        least
+    }
+
     /// As [`abstracted`](Self::abstracted), for what is left of a token.
     fn abstracted_for(&self, id: ConfigId, bytes: u32) -> Result<ConfigId, LimitError> {
         let config = self.config(id);

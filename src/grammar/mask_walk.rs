@@ -7,10 +7,10 @@
 use super::automaton::{Config, ConfigId, DEAD, Edge, Run};
 use super::error::LimitError;
 use super::limits::Fuel;
-use super::mask::set_bit;
+use super::mask::{clear_bit, set_bit};
 use super::masks::{LoopTokens, MaskMaker};
 use super::shapes::{Class, ShapeId, ShapeNode, Shapes, Symbol};
-use super::trie::{NO_TOKEN, Trie};
+use super::trie::{NO_TOKEN, Trie, TrieNode};
 use super::walk::walk;
 
 /// Nodes between two payments of fuel.
@@ -19,6 +19,13 @@ const NODES_PER_PAYMENT: u32 = 512;
 const BULK_NODES_MIN: u32 = 6;
 /// Tokens that are set one by one in the time of a node.
 const TOKENS_PER_NODE: usize = 4;
+/// Bytes below which too many tokens are longer.
+const BYTES_MAX_LEAST: u32 = 12;
+
+/// Bytes by which the longest token below a node goes on, at most.
+fn height_of(node: &TrieNode) -> u32 {
+    if node.height < u8::MAX { u32::from(node.height) } else { u32::from(u16::MAX) }
+}
 
 /// A mask in the making.
 pub(super) struct MaskWalk<'w, 'm, 'f> {
@@ -27,6 +34,8 @@ pub(super) struct MaskWalk<'w, 'm, 'f> {
     bits: &'w mut [u32],
     start: ConfigId,
     unpaid: u32,
+    /// Tokens of more bytes are left to a walk of their own.
+    bytes_max: u32,
     /// Height of the lowest frame that was looked at.
     floor: u32,
     /// Most bytes that are needed to finish after one of the tokens set.
@@ -92,6 +101,7 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
             bits,
             start,
             unpaid: 0,
+            bytes_max: u32::MAX,
             floor: u32::MAX,
             finish_bytes: 0,
             byte_states: Vec::new(),
@@ -160,7 +170,57 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
     }
 
     /// Walks the whole vocabulary, shape by shape.
+    ///
+    /// Where a counted loop may end within the longest tokens but not within most, those of more
+    /// bytes than the loop has rounds left are walked by themselves.
     fn run_shapes(&mut self) -> Result<(), LimitError> {
+        while !self.try_shapes()? {}
+        if self.bytes_max == u32::MAX {
+            return Ok(());
+        }
+        let vocabulary = self.maker.vocabulary;
+        self.shapes().longer_than(self.bytes_max).for_each(|token| clear_bit(self.bits, token));
+        let trie = vocabulary.trie();
+        self.byte_states.resize(trie.depth_max() + 1, self.start);
+        self.byte_states[0] = self.start;
+        self.walk_longer(trie)
+    }
+
+    /// Sets the alive tokens of more than `bytes_max` bytes.
+    fn walk_longer(&mut self, trie: &Trie) -> Result<(), LimitError> {
+        let automaton = self.maker.automaton;
+        let nodes = trie.nodes();
+        let mut index = 0;
+        while let Some(node) = nodes.get(index) {
+            let depth = usize::from(node.depth);
+            let bytes = u32::from(node.depth) + 1;
+            let longest = bytes.saturating_add(height_of(node));
+            if longest <= self.bytes_max {
+                index = node.skip as usize;
+                continue;
+            }
+            self.pay(1)?;
+            let state = automaton.config(self.byte_states[depth]);
+            let edge = automaton.edge(state, node.byte, self.fuel)?;
+            if edge.to == DEAD {
+                index = node.skip as usize;
+                continue;
+            }
+            self.floor = self.floor.min(edge.floor);
+            self.byte_states[depth + 1] = edge.to;
+            if node.token != NO_TOKEN && bytes > self.bytes_max {
+                set_bit(self.bits, node.token);
+                self.land(edge.to);
+            }
+            index += 1;
+        }
+        Ok(())
+    }
+
+    /// Walks the shapes; false if that must be done again because `bytes_max` is lower now.
+    fn try_shapes(&mut self) -> Result<bool, LimitError> {
+        self.expanded = None;
+        self.ends.place = None;
         let shapes = self.shapes();
         let nodes = shapes.nodes();
         let mut states = vec![self.start; shapes.depth_max() + 1];
@@ -172,6 +232,9 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
             match self.step(states[depth], node)? {
                 Run::Dead => index = node.skip,
                 Run::Mixed => {
+                    if self.lower_bytes_max(states[depth], node)? {
+                        return Ok(false);
+                    }
                     let parent = depth.checked_sub(1).map(|above| path[above]);
                     self.expand(parent, index, states[depth])?;
                     index = node.skip;
@@ -187,7 +250,25 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
                 }
             }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Lowers `bytes_max` if a run is mixed only because a counted loop may end within its longest
+    /// tokens. Shorter tokens are then all alike.
+    fn lower_bytes_max(&mut self, from: ConfigId, node: &ShapeNode) -> Result<bool, LimitError> {
+        let Symbol::Run(class) = node.symbol else { return Ok(false) };
+        let automaton = self.maker.automaton;
+        let Run::To(edge) = automaton.single(from, class, self.fuel)? else { return Ok(false) };
+        let Some(rounds) = automaton.rounds_left(edge.to) else { return Ok(false) };
+        // One round less: a count is known to be far from its end only then.
+        let bytes = (rounds.saturating_sub(1)) & !3;
+        let is_lower =
+            BYTES_MAX_LEAST <= bytes && bytes < self.bytes_max.min(u32::from(node.height));
+        if is_lower {
+            self.bytes_max = bytes;
+            self.bits.fill(0);
+        }
+        Ok(is_lower)
     }
 
     /// Where a symbol leads.
@@ -200,7 +281,10 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
                 Ok(if edge.to == DEAD { Run::Dead } else { Run::To(edge) })
             }
             Symbol::One(class) => automaton.single(from, class, self.fuel),
-            Symbol::Run(class) => automaton.run(from, class, u32::from(node.height), self.fuel),
+            Symbol::Run(class) => {
+                let bytes = self.bytes_max.min(u32::from(node.height));
+                automaton.run(from, class, bytes, self.fuel)
+            }
         }
     }
 
@@ -220,9 +304,6 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
         if self.count(index, class, state)? {
             return Ok(());
         }
-        let Some(below) = self.shapes().as_bytes(parent) else {
-            return self.walk_each(node);
-        };
         // The single character has been here before the run.
         if self.expanded == Some((parent, class)) {
             return Ok(());
@@ -230,12 +311,12 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
         self.expanded = Some((parent, class));
         let trie = self.maker.vocabulary.trie();
         self.byte_states.resize(trie.depth_max() + 1, state);
-        let (low, high) = class.first_bytes();
         let config = self.config(state);
-        for (index, child) in trie.children(below) {
-            if low <= child.byte && child.byte <= high && config.is_alive_on(child.byte) {
-                self.byte_states[usize::from(child.depth)] = state;
-                self.walk_bytes(index as usize, child.skip as usize)?;
+        for &start in self.shapes().starts(parent, class) {
+            let node = &trie.nodes()[start as usize];
+            if config.is_alive_on(node.byte) {
+                self.byte_states[usize::from(node.depth)] = state;
+                self.walk_bytes(start as usize, node.skip as usize)?;
             }
         }
         Ok(())
@@ -341,8 +422,7 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
                 self.land(edge.to);
             }
             let below = node.skip - index as u32;
-            let is_done = below >= BULK_NODES_MIN
-                && self.set_below(index, node.skip as usize, u32::from(node.height), edge.to)?;
+            let is_done = below >= BULK_NODES_MIN && self.set_below(index, node, edge.to)?;
             index = if is_done { node.skip as usize } else { index + 1 };
         }
         Ok(())
@@ -353,23 +433,21 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
     fn set_below(
         &mut self,
         index: usize,
-        end: usize,
-        height: u32,
+        node: &TrieNode,
         state: ConfigId,
     ) -> Result<bool, LimitError> {
         let shapes = self.shapes();
         let Some(shape) = shapes.of_bytes(index) else { return Ok(false) };
         let Symbol::Run(class) = shapes.nodes()[shape as usize].symbol else { return Ok(false) };
-        // A tree's heights stop at 255.
-        let height = if height < 255 { height } else { u32::from(u16::MAX) };
-        let Some(again) = self.maker.automaton.run_on(state, class, height, self.fuel)? else {
+        let bytes = self.bytes_max.min(height_of(node));
+        let Some(again) = self.maker.automaton.run_on(state, class, bytes, self.fuel)? else {
             return Ok(false);
         };
         self.find_ends(shape, again)?;
         if !self.ends.is_known {
             return Ok(false);
         }
-        let tokens = shapes.tokens_between(index, end);
+        let tokens = shapes.tokens_between(index, node.skip as usize);
         self.pay((tokens.len() / TOKENS_PER_NODE) as u32)?;
         for &(token, shape) in tokens {
             if self.ends.has(shape) {

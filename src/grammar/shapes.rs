@@ -50,6 +50,14 @@ impl Class {
         }
     }
 
+    /// The class of the characters that a byte begins.
+    fn begun_by(byte: u8) -> Option<Self> {
+        match byte {
+            0xC2..=0xF4 => Some(Self::Wide),
+            _ => Self::of_ascii(byte),
+        }
+    }
+
     /// Whether a single character has a symbol of its own: names and words begin with one capital.
     pub(crate) fn has_single(self) -> bool {
         self == Self::Upper
@@ -114,8 +122,11 @@ pub(crate) struct Shapes {
     /// For each node of the tree of bytes, the shape of the bytes up to it; [`NONE`] in the
     /// middle of a character.
     of_bytes: Box<[ShapeId]>,
-    /// For each shape of single bytes alone, their node in the tree of bytes; else [`NONE`].
-    as_bytes: Box<[u32]>,
+    /// Nodes of the tree of bytes where a character of a class begins after a shape, or after
+    /// nothing, and is not of a run before.
+    starts: FxHashMap<(ShapeId, Class), Box<[u32]>>,
+    /// Tokens by their lengths in bytes, the longest first.
+    by_length: Box<[(u16, TokenId)]>,
     /// Tokens and their shapes in the order of the tree of bytes.
     in_tree: Box<[(TokenId, ShapeId)]>,
     /// For each node of the tree of bytes, the tokens before it.
@@ -181,11 +192,18 @@ impl Shapes {
         self.of_bytes.get(node).copied().filter(|&shape| shape != NONE)
     }
 
-    /// The node of the tree of bytes below which all tokens of the shapes below `parent` are:
-    /// if it is single bytes alone. `Some(None)` is the root.
-    pub(crate) fn as_bytes(&self, parent: Option<ShapeId>) -> Option<Option<u32>> {
-        let Some(parent) = parent else { return Some(None) };
-        self.as_bytes.get(parent as usize).copied().filter(|&node| node != NONE).map(Some)
+    /// Where, in the tree of bytes, a character of a class begins that comes after `shape`, or
+    /// first, and goes on no run. All tokens of shapes below are below these nodes.
+    pub(crate) fn starts(&self, shape: Option<ShapeId>, class: Class) -> &[u32] {
+        self.starts.get(&(shape.unwrap_or(NONE), class)).map_or(&[], |nodes| nodes)
+    }
+
+    /// The tokens of more than `bytes` bytes.
+    pub(crate) fn longer_than(&self, bytes: u32) -> impl Iterator<Item = TokenId> {
+        self.by_length
+            .iter()
+            .take_while(move |(length, _)| u32::from(*length) > bytes)
+            .map(|&(_, token)| token)
     }
 
     /// Tokens of the nodes `from` to `to` of the tree of bytes, with their shapes.
@@ -204,7 +222,8 @@ impl Shapes {
             + size_of_val(&*self.last_runs)
             + dense
             + size_of_val(&*self.of_bytes)
-            + size_of_val(&*self.as_bytes)
+            + size_of_val(&*self.by_length)
+            + self.starts.values().map(|nodes| size_of_val(&**nodes) + 32).sum::<usize>()
             + size_of_val(&*self.in_tree)
             + size_of_val(&*self.tokens_before)
     }
@@ -258,7 +277,6 @@ struct Draft {
     start: u16,
     /// Bytes of the longest token below.
     longest: u16,
-    as_bytes: u32,
     /// Tokens, after the length of the run that ends them.
     tokens: Vec<(u8, TokenId)>,
     children: Vec<u32>,
@@ -273,6 +291,8 @@ struct Sketch {
     of_bytes: Vec<u32>,
     in_tree: Vec<(TokenId, u32)>,
     tokens_before: Vec<u32>,
+    starts: FxHashMap<(u32, Class), Vec<u32>>,
+    by_length: Vec<(u16, TokenId)>,
 }
 
 impl Sketch {
@@ -286,11 +306,10 @@ impl Sketch {
             let is_whole = place.begun.missing == 0;
             self.of_bytes.push(if is_whole { place.shape } else { NONE });
             self.tokens_before.push(self.in_tree.len() as u32);
-            if is_whole && let Symbol::Byte(_) = self.drafts[place.shape as usize].symbol {
-                let parent = self.drafts[place.shape as usize].parent;
-                let is_bytes = parent == NONE || self.drafts[parent as usize].as_bytes != NONE;
-                if is_bytes {
-                    self.drafts[place.shape as usize].as_bytes = index as u32;
+            if let Some(class) = Class::begun_by(node.byte) {
+                let before = self.break_off(places[depth], node.depth);
+                if !self.goes_on(before, class) {
+                    self.starts.entry((before, class)).or_default().push(index as u32);
                 }
             }
             if node.token != NO_TOKEN {
@@ -351,11 +370,19 @@ impl Sketch {
         shape
     }
 
+    /// Whether a character of the class belongs to the run that ends a shape.
+    fn goes_on(&self, shape: u32, class: Class) -> bool {
+        let last = self.drafts.get(shape as usize).map(|draft| draft.symbol);
+        last == Some(Symbol::One(class)) || last == Some(Symbol::Run(class))
+    }
+
     /// The symbol for one more character of a class.
     fn symbol(&self, shape: u32, class: Class) -> Symbol {
-        let last = self.drafts.get(shape as usize).map(|draft| draft.symbol);
-        let goes_on = last == Some(Symbol::One(class)) || last == Some(Symbol::Run(class));
-        if class.has_single() && !goes_on { Symbol::One(class) } else { Symbol::Run(class) }
+        if class.has_single() && !self.goes_on(shape, class) {
+            Symbol::One(class)
+        } else {
+            Symbol::Run(class)
+        }
     }
 
     /// The shape before `symbol`, and how many bytes that is: a run of two takes the place of the
@@ -382,15 +409,7 @@ impl Sketch {
         }
         let id = self.drafts.len() as u32;
         let (tokens, children) = (Vec::new(), Vec::new());
-        self.drafts.push(Draft {
-            symbol,
-            parent,
-            start,
-            longest: 0,
-            as_bytes: NONE,
-            tokens,
-            children,
-        });
+        self.drafts.push(Draft { symbol, parent, start, longest: 0, tokens, children });
         self.known.insert((parent, symbol), id);
         match self.drafts.get_mut(parent as usize) {
             Some(draft) => draft.children.push(id),
@@ -401,6 +420,7 @@ impl Sketch {
 
     fn add_token(&mut self, shape: u32, token: TokenId, run: u8, len: u16) {
         self.in_tree.push((token, shape));
+        self.by_length.push((len, token));
         self.drafts[shape as usize].tokens.push((run, token));
         let mut at = shape;
         while let Some(draft) = self.drafts.get_mut(at as usize) {
@@ -414,7 +434,7 @@ impl Sketch {
         let mut shapes = Shapes::default();
         let mut nodes: Vec<ShapeNode> = Vec::new();
         let (mut tokens, mut last_runs) = (Vec::new(), Vec::new());
-        let (mut dense, mut as_bytes) = (Vec::new(), Vec::new());
+        let mut dense = Vec::new();
         let mut order = vec![NONE; self.drafts.len()];
         // What is still to be written, last first; closing a node sets where it ends.
         enum Task {
@@ -457,7 +477,6 @@ impl Sketch {
                 own.iter().for_each(|&(_, token)| set_bit(&mut mask, token));
                 dense.push(mask.into_boxed_slice());
             }
-            as_bytes.push(draft.as_bytes);
             tokens.extend(own.iter().map(|&(_, token)| token));
             last_runs.extend(own.iter().map(|&(run, _)| run));
             shapes.depth_max = shapes.depth_max.max(usize::from(depth) + 1);
@@ -472,7 +491,11 @@ impl Sketch {
         shapes.tokens = tokens.into();
         shapes.last_runs = last_runs.into();
         shapes.dense = dense.into();
-        shapes.as_bytes = as_bytes.into();
+        let starts = self.starts.into_iter();
+        shapes.starts =
+            starts.map(|((shape, class), nodes)| ((place(shape), class), nodes.into())).collect();
+        self.by_length.sort_unstable_by_key(|&(length, _)| std::cmp::Reverse(length));
+        shapes.by_length = self.by_length.into();
         debug_assert_eq!(shapes.of_bytes.len(), trie.nodes().len());
         shapes
     }
