@@ -70,6 +70,22 @@ pub(crate) enum Run {
     Mixed,
 }
 
+/// What lies below and above all the states that a run may lead to: whatever is alive from the
+/// lower one is alive from each of them, and what is alive from one of them is from the upper.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// The dead state if there is nothing in common.
+    pub(crate) lower: ConfigId,
+    /// `None` if none was found in reasonable time.
+    pub(crate) upper: Option<ConfigId>,
+    pub(crate) floor: u32,
+}
+
+impl Bounds {
+    /// Nothing is known.
+    pub(crate) const UNKNOWN: Self = Self { lower: DEAD, upper: None, floor: u32::MAX };
+}
+
 /// Where the characters looked at so far lead.
 struct Meeting {
     to: Option<ConfigId>,
@@ -332,6 +348,101 @@ impl Automaton {
             Run::To(again) if again.to == to => Some(again),
             _ => None,
         })
+    }
+
+    /// The states between which all those lie that characters of a class lead to: one of them, or
+    /// if `is_run` any number. As in [`run`](Self::run), at most `bytes` bytes are left.
+    pub(crate) fn bounds(
+        &self,
+        id: ConfigId,
+        class: Class,
+        is_run: bool,
+        bytes: u32,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Bounds, LimitError> {
+        /// Rounds after which bounds that still move are given up.
+        const ROUNDS_MAX: usize = 8;
+        let mut floor = u32::MAX;
+        let first = self.targets(id, class, bytes, &mut floor, fuel)?;
+        let mut lower = self.common(&first);
+        let mut upper = self.joined(&first);
+        let mut is_settled = !is_run;
+        for _ in 0..ROUNDS_MAX {
+            if is_settled {
+                break;
+            }
+            let mut after = self.targets(upper, class, u32::MAX, &mut floor, fuel)?;
+            after.push(upper);
+            let more = self.joined(&after);
+            is_settled = more == upper;
+            upper = more;
+        }
+        let upper = is_settled.then_some(upper);
+        is_settled = !is_run || lower == DEAD;
+        for _ in 0..ROUNDS_MAX {
+            if is_settled {
+                break;
+            }
+            let mut after = self.targets(lower, class, u32::MAX, &mut floor, fuel)?;
+            after.push(lower);
+            let less = self.common(&after);
+            is_settled = less == lower || less == DEAD;
+            lower = less;
+        }
+        Ok(Bounds { lower: if is_settled { lower } else { DEAD }, upper, floor })
+    }
+
+    /// The states that the characters of a class lead to, the dead state among them.
+    fn targets(
+        &self,
+        id: ConfigId,
+        class: Class,
+        bytes: u32,
+        floor: &mut u32,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<SmallVec<[ConfigId; 8]>, LimitError> {
+        let config = self.config(id);
+        let (low, high) = class.first_bytes();
+        let mut last_class = None;
+        let mut targets = SmallVec::new();
+        for byte in low..=high {
+            let class = Some(self.program.classes.of(byte));
+            if last_class == class {
+                continue;
+            }
+            last_class = class;
+            let edge = self.edge(config, byte, fuel)?;
+            *floor = edge.floor.min(*floor);
+            let to = if bytes == u32::MAX { edge.to } else { self.abstracted_for(edge.to, bytes)? };
+            if !targets.contains(&to) {
+                targets.push(to);
+            }
+        }
+        Ok(targets)
+    }
+
+    /// The state of the stacks that all of some states have.
+    fn common(&self, states: &[ConfigId]) -> ConfigId {
+        let Some((&first, others)) = states.split_first() else { return DEAD };
+        let mut items = self.config(first).items.clone();
+        for &other in others {
+            let other = self.config(other);
+            items.retain(|item| other.items.binary_search(item).is_ok());
+        }
+        let mut builder = self.lock();
+        builder.clear();
+        builder.join(&items, false);
+        self.intern(&mut builder)
+    }
+
+    /// The state of the stacks that any of some states have.
+    fn joined(&self, states: &[ConfigId]) -> ConfigId {
+        let mut builder = self.lock();
+        builder.clear();
+        for &state in states {
+            builder.join(&self.config(state).items, false);
+        }
+        self.intern(&mut builder)
     }
 
     /// Rounds that the counted loops of a state may all still make, if one of them has an end.

@@ -4,7 +4,7 @@
 //! as at the start of a keyword, the bytes below are walked instead, until what is left of the
 //! run makes no difference again.
 
-use super::automaton::{Config, ConfigId, DEAD, Edge, Run};
+use super::automaton::{Bounds, Config, ConfigId, DEAD, Edge, Run};
 use super::error::LimitError;
 use super::limits::Fuel;
 use super::mask::{clear_bit, set_bit};
@@ -12,6 +12,7 @@ use super::masks::{LoopTokens, MaskMaker};
 use super::shapes::{Class, ShapeId, ShapeNode, Shapes, Symbol};
 use super::trie::{NO_TOKEN, Trie, TrieNode};
 use super::walk::walk;
+use crate::TokenId;
 
 /// Nodes between two payments of fuel.
 const NODES_PER_PAYMENT: u32 = 512;
@@ -258,7 +259,12 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
     fn lower_bytes_max(&mut self, from: ConfigId, node: &ShapeNode) -> Result<bool, LimitError> {
         let Symbol::Run(class) = node.symbol else { return Ok(false) };
         let automaton = self.maker.automaton;
-        let Run::To(edge) = automaton.single(from, class, self.fuel)? else { return Ok(false) };
+        let (low, high) = class.first_bytes();
+        let config = automaton.config(from);
+        let Some(byte) = (low..=high).find(|&byte| config.is_alive_on(byte)) else {
+            return Ok(false);
+        };
+        let edge = automaton.edge(config, byte, self.fuel)?;
         let Some(rounds) = automaton.rounds_left(edge.to) else { return Ok(false) };
         // One round less: a count is known to be far from its end only then.
         let bytes = (rounds.saturating_sub(1)) & !3;
@@ -301,7 +307,7 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
             Symbol::Byte(_) => return Ok(()),
             Symbol::One(class) | Symbol::Run(class) => class,
         };
-        if self.count(index, class, state)? {
+        if self.count(index, class, state)? || self.close_in(index, state)? {
             return Ok(());
         }
         // The single character has been here before the run.
@@ -354,7 +360,7 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
         self.pay(states.len() as u32)?;
         self.floor = self.floor.min(floor);
         let mut landed = usize::MAX;
-        for (token, run) in shapes.own(node) {
+        for (token, run) in shapes.own_runs(node) {
             let run = usize::from(run);
             if run >= states.len() && !goes_on {
                 break;
@@ -371,7 +377,7 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
             let below = &nodes[child as usize];
             for &state in states.get(shortest..).unwrap_or(&[]) {
                 if self.step(state, below)? != Run::Dead {
-                    self.walk_each(below)?;
+                    self.walk_each(shapes.tokens_from(below))?;
                     break;
                 }
             }
@@ -380,10 +386,99 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
         Ok(true)
     }
 
-    /// Follows each token of a shape, and of those below, from its first byte.
-    fn walk_each(&mut self, node: &ShapeNode) -> Result<(), LimitError> {
+    /// Sets the alive tokens of a run and of those below, where the states that the characters of
+    /// the run lead to have something in common, as names have that may be keywords: what is alive
+    /// from that is alive. The few tokens that may be alive otherwise are followed one by one.
+    /// If there is nothing in common, does nothing and returns false.
+    fn close_in(&mut self, index: ShapeId, state: ConfigId) -> Result<bool, LimitError> {
+        let nodes = self.shapes().nodes();
+        let first = &nodes[index as usize];
+        let bounds = self.bounds(state, first)?;
+        let (lower, Some(upper)) = (bounds.lower, bounds.upper) else { return Ok(false) };
+        if lower == DEAD {
+            return Ok(false);
+        }
+        let first_depth = usize::from(first.depth);
+        let mut between = vec![(lower, upper); self.shapes().depth_max() + 1];
+        let mut at = index;
+        while at < first.skip {
+            let node = &nodes[at as usize];
+            self.pay(2)?;
+            let depth = usize::from(node.depth) - first_depth;
+            if depth > 0 {
+                let (lower, upper) = between[depth - 1];
+                let Some(upper) = self.step_upper(upper, node)? else {
+                    self.walk_each(self.shapes().tokens_from(node))?;
+                    at = node.skip;
+                    continue;
+                };
+                if upper == DEAD {
+                    at = node.skip;
+                    continue;
+                }
+                between[depth] = (self.step_lower(lower, node)?, upper);
+            }
+            let (lower, _) = between[depth];
+            if lower == DEAD {
+                self.walk_each(self.shapes().own(node))?;
+            } else if self.shapes().set_own(node, self.bits) {
+                self.land(lower);
+            }
+            at += 1;
+        }
+        Ok(true)
+    }
+
+    fn bounds(&mut self, from: ConfigId, node: &ShapeNode) -> Result<Bounds, LimitError> {
+        let (class, is_run) = match node.symbol {
+            Symbol::One(class) => (class, false),
+            Symbol::Run(class) => (class, true),
+            Symbol::Byte(_) => return Ok(Bounds::UNKNOWN),
+        };
+        if class == Class::Wide {
+            return Ok(Bounds::UNKNOWN);
+        }
+        let bytes = self.bytes_max.min(u32::from(node.height));
+        let bounds = self.maker.automaton.bounds(from, class, is_run, bytes, self.fuel)?;
+        self.floor = self.floor.min(bounds.floor);
+        Ok(bounds)
+    }
+
+    /// A state that has at least what a symbol leads to from `from`, if one is known.
+    fn step_upper(
+        &mut self,
+        from: ConfigId,
+        node: &ShapeNode,
+    ) -> Result<Option<ConfigId>, LimitError> {
+        match self.step(from, node)? {
+            Run::Dead => Ok(Some(DEAD)),
+            Run::To(edge) => {
+                self.floor = self.floor.min(edge.floor);
+                Ok(Some(edge.to))
+            }
+            Run::Mixed => Ok(self.bounds(from, node)?.upper),
+        }
+    }
+
+    /// A state that has at most what a symbol leads to from `from`.
+    fn step_lower(&mut self, from: ConfigId, node: &ShapeNode) -> Result<ConfigId, LimitError> {
+        if from == DEAD {
+            return Ok(DEAD);
+        }
+        match self.step(from, node)? {
+            Run::Dead => Ok(DEAD),
+            Run::To(edge) => {
+                self.floor = self.floor.min(edge.floor);
+                Ok(edge.to)
+            }
+            Run::Mixed => Ok(self.bounds(from, node)?.lower),
+        }
+    }
+
+    /// Follows each of some tokens from its first byte.
+    fn walk_each(&mut self, tokens: &[TokenId]) -> Result<(), LimitError> {
         let (automaton, vocabulary) = (self.maker.automaton, self.maker.vocabulary);
-        'tokens: for &token in self.shapes().tokens_from(node) {
+        'tokens: for &token in tokens {
             let mut state = self.start;
             for &byte in vocabulary.token_bytes(token) {
                 self.pay(1)?;

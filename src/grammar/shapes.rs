@@ -163,17 +163,21 @@ impl Shapes {
             bits.iter_mut().zip(mask).for_each(|(word, more)| *word |= more);
             return true;
         }
-        let own = node.first as usize..(node.first + node.count) as usize;
-        let own = self.tokens.get(own).unwrap_or(&[]);
+        let own = self.own(node);
         own.iter().for_each(|&token| set_bit(bits, token));
         !own.is_empty()
     }
 
-    /// The tokens of this very shape, with the lengths of the runs that end them, ascending.
-    pub(crate) fn own(&self, node: &ShapeNode) -> impl Iterator<Item = (TokenId, u8)> {
+    /// The tokens of this very shape.
+    pub(crate) fn own(&self, node: &ShapeNode) -> &[TokenId] {
         let own = node.first as usize..(node.first + node.count) as usize;
-        let tokens = self.tokens.get(own.clone()).unwrap_or(&[]);
-        tokens.iter().copied().zip(self.last_runs.get(own).unwrap_or(&[]).iter().copied())
+        self.tokens.get(own).unwrap_or(&[])
+    }
+
+    /// The tokens of this very shape, with the lengths of the runs that end them, ascending.
+    pub(crate) fn own_runs(&self, node: &ShapeNode) -> impl Iterator<Item = (TokenId, u8)> {
+        let own = node.first as usize..(node.first + node.count) as usize;
+        self.own(node).iter().copied().zip(self.last_runs.get(own).unwrap_or(&[]).iter().copied())
     }
 
     /// The tokens of a shape and of those below it.
