@@ -35,6 +35,8 @@ pub(crate) const START: ConfigId = 1;
 const UNKNOWN_EDGE: u64 = u64::MAX;
 /// Stands for a state where there are several.
 const MIXED: ConfigId = u32::MAX;
+/// Rounds after which a bound that still moves is given up.
+const BOUND_ROUNDS_MAX: usize = 8;
 /// Memory that one more entry of a table takes, about.
 const ABSTRACTED_BYTES: usize = 24;
 
@@ -68,22 +70,6 @@ pub(crate) enum Run {
     To(Edge),
     /// It depends on the characters, or on how many they are.
     Mixed,
-}
-
-/// What lies below and above all the states that a run may lead to: whatever is alive from the
-/// lower one is alive from each of them, and what is alive from one of them is from the upper.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
-    /// The dead state if there is nothing in common.
-    pub(crate) lower: ConfigId,
-    /// `None` if none was found in reasonable time.
-    pub(crate) upper: Option<ConfigId>,
-    pub(crate) floor: u32,
-}
-
-impl Bounds {
-    /// Nothing is known.
-    pub(crate) const UNKNOWN: Self = Self { lower: DEAD, upper: None, floor: u32::MAX };
 }
 
 /// Where the characters looked at so far lead.
@@ -137,6 +123,11 @@ impl Config {
     #[inline]
     pub(crate) fn is_alive_on(&self, byte: u8) -> bool {
         self.alive[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
+    }
+
+    /// Whether some item can consume each of the bytes, from the first to the last.
+    fn is_alive_on_all(&self, (low, high): (u8, u8)) -> bool {
+        (low..=high).all(|byte| self.is_alive_on(byte))
     }
 
     fn bytes(&self) -> usize {
@@ -250,13 +241,12 @@ impl Automaton {
             });
         }
         let (low, high) = class.first_bytes();
-        let alive = (low..=high).filter(|&byte| config.is_alive_on(byte)).count();
-        let found = if alive == 0 {
-            Run::Dead
-        } else if alive < usize::from(high - low) + 1 {
+        let found = if config.is_alive_on_all((low, high)) {
+            self.meet(config, class, fuel)?
+        } else if (low..=high).any(|byte| config.is_alive_on(byte)) {
             Run::Mixed
         } else {
-            self.meet(config, class, fuel)?
+            Run::Dead
         };
         let edge = match found {
             Run::Dead => Edge::NOWHERE,
@@ -350,46 +340,63 @@ impl Automaton {
         })
     }
 
-    /// The states between which all those lie that characters of a class lead to: one of them, or
-    /// if `is_run` any number. As in [`run`](Self::run), at most `bytes` bytes are left.
-    pub(crate) fn bounds(
+    /// What all the states have in common that characters of a class lead to: one character, or
+    /// if `is_run` any number. Whatever is alive from there is alive from each of them. As in
+    /// [`run`](Self::run), at most `bytes` bytes are left. The dead state if there is nothing.
+    pub(crate) fn lower_bound(
         &self,
         id: ConfigId,
         class: Class,
         is_run: bool,
         bytes: u32,
         fuel: &mut Fuel<'_>,
-    ) -> Result<Bounds, LimitError> {
-        /// Rounds after which bounds that still move are given up.
-        const ROUNDS_MAX: usize = 8;
+    ) -> Result<ConfigId, LimitError> {
         let mut floor = u32::MAX;
-        let first = self.targets(id, class, bytes, &mut floor, fuel)?;
-        let mut lower = self.common(&first);
-        let mut upper = self.joined(&first);
-        let mut is_settled = !is_run;
-        for _ in 0..ROUNDS_MAX {
-            if is_settled {
-                break;
-            }
-            let mut after = self.targets(upper, class, u32::MAX, &mut floor, fuel)?;
-            after.push(upper);
-            let more = self.joined(&after);
-            is_settled = more == upper;
-            upper = more;
+        if !self.config(id).is_alive_on_all(class.first_bytes()) {
+            return Ok(DEAD);
         }
-        let upper = is_settled.then_some(upper);
-        is_settled = !is_run || lower == DEAD;
-        for _ in 0..ROUNDS_MAX {
-            if is_settled {
-                break;
+        let mut bound = self.common(&self.targets(id, class, bytes, &mut floor, fuel)?);
+        for _ in 0..BOUND_ROUNDS_MAX {
+            if !is_run || bound == DEAD {
+                return Ok(bound);
             }
-            let mut after = self.targets(lower, class, u32::MAX, &mut floor, fuel)?;
-            after.push(lower);
+            let mut after = self.targets(bound, class, u32::MAX, &mut floor, fuel)?;
+            after.push(bound);
             let less = self.common(&after);
-            is_settled = less == lower || less == DEAD;
-            lower = less;
+            if less == bound {
+                return Ok(bound);
+            }
+            bound = less;
         }
-        Ok(Bounds { lower: if is_settled { lower } else { DEAD }, upper, floor })
+        Ok(DEAD)
+    }
+
+    /// A state from which everything is alive that is alive from one of the states that characters
+    /// of a class lead to, as in [`lower_bound`](Self::lower_bound). `None` if it is not found in
+    /// reasonable time.
+    pub(crate) fn upper_bound(
+        &self,
+        id: ConfigId,
+        class: Class,
+        is_run: bool,
+        bytes: u32,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Option<Edge>, LimitError> {
+        let mut floor = u32::MAX;
+        let mut to = self.joined(&self.targets(id, class, bytes, &mut floor, fuel)?);
+        for _ in 0..BOUND_ROUNDS_MAX {
+            if !is_run {
+                return Ok(Some(Edge { to, floor }));
+            }
+            let mut after = self.targets(to, class, u32::MAX, &mut floor, fuel)?;
+            after.push(to);
+            let more = self.joined(&after);
+            if more == to {
+                return Ok(Some(Edge { to, floor }));
+            }
+            to = more;
+        }
+        Ok(None)
     }
 
     /// The states that the characters of a class lead to, the dead state among them.

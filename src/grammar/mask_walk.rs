@@ -4,7 +4,7 @@
 //! as at the start of a keyword, the bytes below are walked instead, until what is left of the
 //! run makes no difference again.
 
-use super::automaton::{Bounds, Config, ConfigId, DEAD, Edge, Run};
+use super::automaton::{Config, ConfigId, DEAD, Edge, Run};
 use super::error::LimitError;
 use super::limits::Fuel;
 use super::mask::{clear_bit, set_bit};
@@ -78,6 +78,15 @@ impl Ends {
         if let Some(word) = self.alive.get_mut((bit / 64) as usize) {
             *word |= 1 << (bit % 64);
         }
+    }
+}
+
+/// The class of a symbol and whether it is a run, if bounds are looked for.
+fn bounded(node: &ShapeNode) -> Option<(Class, bool)> {
+    match node.symbol {
+        Symbol::One(class) if class != Class::Wide => Some((class, false)),
+        Symbol::Run(class) if class != Class::Wide => Some((class, true)),
+        _ => None,
     }
 }
 
@@ -393,11 +402,11 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
     fn close_in(&mut self, index: ShapeId, state: ConfigId) -> Result<bool, LimitError> {
         let nodes = self.shapes().nodes();
         let first = &nodes[index as usize];
-        let bounds = self.bounds(state, first)?;
-        let (lower, Some(upper)) = (bounds.lower, bounds.upper) else { return Ok(false) };
+        let lower = self.lower(state, first)?;
         if lower == DEAD {
             return Ok(false);
         }
+        let Some(upper) = self.upper(state, first)? else { return Ok(false) };
         let first_depth = usize::from(first.depth);
         let mut between = vec![(lower, upper); self.shapes().depth_max() + 1];
         let mut at = index;
@@ -429,19 +438,20 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
         Ok(true)
     }
 
-    fn bounds(&mut self, from: ConfigId, node: &ShapeNode) -> Result<Bounds, LimitError> {
-        let (class, is_run) = match node.symbol {
-            Symbol::One(class) => (class, false),
-            Symbol::Run(class) => (class, true),
-            Symbol::Byte(_) => return Ok(Bounds::UNKNOWN),
-        };
-        if class == Class::Wide {
-            return Ok(Bounds::UNKNOWN);
-        }
+    /// What all the states that a symbol may lead to have in common.
+    fn lower(&mut self, from: ConfigId, node: &ShapeNode) -> Result<ConfigId, LimitError> {
+        let Some((class, is_run)) = bounded(node) else { return Ok(DEAD) };
         let bytes = self.bytes_max.min(u32::from(node.height));
-        let bounds = self.maker.automaton.bounds(from, class, is_run, bytes, self.fuel)?;
-        self.floor = self.floor.min(bounds.floor);
-        Ok(bounds)
+        self.maker.automaton.lower_bound(from, class, is_run, bytes, self.fuel)
+    }
+
+    /// What the states that a symbol may lead to have together, if that is found.
+    fn upper(&mut self, from: ConfigId, node: &ShapeNode) -> Result<Option<ConfigId>, LimitError> {
+        let Some((class, is_run)) = bounded(node) else { return Ok(None) };
+        let bytes = self.bytes_max.min(u32::from(node.height));
+        let edge = self.maker.automaton.upper_bound(from, class, is_run, bytes, self.fuel)?;
+        self.floor = self.floor.min(edge.map_or(u32::MAX, |edge| edge.floor));
+        Ok(edge.map(|edge| edge.to))
     }
 
     /// A state that has at least what a symbol leads to from `from`, if one is known.
@@ -456,7 +466,7 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
                 self.floor = self.floor.min(edge.floor);
                 Ok(Some(edge.to))
             }
-            Run::Mixed => Ok(self.bounds(from, node)?.upper),
+            Run::Mixed => self.upper(from, node),
         }
     }
 
@@ -471,7 +481,7 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
                 self.floor = self.floor.min(edge.floor);
                 Ok(edge.to)
             }
-            Run::Mixed => Ok(self.bounds(from, node)?.lower),
+            Run::Mixed => self.lower(from, node),
         }
     }
 
