@@ -17,7 +17,6 @@ use super::builder::{Builder, Closed, StackId};
 use super::error::LimitError;
 use super::limits::{Fuel, Limits};
 use super::mask_cache::CachedMask;
-use super::masks::LoopTokens;
 use super::program::{Node, NodeId, Program};
 use super::segments::Segments;
 use super::shapes::Class;
@@ -98,8 +97,6 @@ pub(crate) struct Config {
     /// The state with abstract counts, by which masks are looked up.
     pub(crate) abstracted: OnceLock<ConfigId>,
     pub(crate) mask: OnceLock<Arc<CachedMask>>,
-    /// Tokens that need no walk from here.
-    pub(crate) loop_tokens: OnceLock<Option<LoopTokens>>,
 }
 
 impl Config {
@@ -115,7 +112,6 @@ impl Config {
             runs: [const { AtomicU64::new(UNKNOWN_EDGE) }; Class::COUNT],
             abstracted: OnceLock::new(),
             mask: OnceLock::new(),
-            loop_tokens: OnceLock::new(),
         }
     }
 
@@ -475,13 +471,13 @@ impl Automaton {
     }
 
     /// As [`abstracted`](Self::abstracted), for what is left of a token.
-    fn abstracted_for(&self, id: ConfigId, bytes: u32) -> Result<ConfigId, LimitError> {
+    pub(crate) fn abstracted_for(&self, id: ConfigId, bytes: u32) -> Result<ConfigId, LimitError> {
         let config = self.config(id);
         if !config.has_counts {
             return Ok(id);
         }
         // Few different numbers, so that few states are made.
-        let bytes = bytes.next_multiple_of(4);
+        let bytes = bytes.checked_next_multiple_of(4).unwrap_or(bytes);
         let known = {
             let known = self.abstracted_for.lock().unwrap_or_else(PoisonError::into_inner);
             known.get(&(id, bytes)).copied()

@@ -3,12 +3,12 @@
 use std::sync::{Arc, OnceLock};
 
 use super::charloop::LoopChars;
-use super::mask::{has_bit, set_bit};
+use super::mask::{clear_bit, has_bit, set_bit};
 use super::trie::Trie;
 use crate::TokenId;
 
-/// Rounds up to which masks of short tokens are kept; longer tokens are few.
-const ROUNDS_MAX: usize = 48;
+/// Rounds up to which masks of short tokens are kept; hardly a token is longer.
+const ROUNDS_MAX: usize = 132;
 
 /// A vocabulary, as seen by a loop over a set of characters.
 #[derive(Debug)]
@@ -106,9 +106,15 @@ impl CharSplit {
             return Arc::clone(&self.inside);
         }
         let make = || {
-            let mut words = vec![0; self.inside.len()];
             let end = self.by_length.partition_point(|&(length, _)| u32::from(length) <= rounds);
-            self.by_length[..end].iter().for_each(|&(_, token)| set_bit(&mut words, token));
+            let (shorter, longer) = self.by_length.split_at(end);
+            if shorter.len() < longer.len() {
+                let mut words = vec![0; self.inside.len()];
+                shorter.iter().for_each(|&(_, token)| set_bit(&mut words, token));
+                return words.into();
+            }
+            let mut words = self.inside.to_vec();
+            longer.iter().for_each(|&(_, token)| clear_bit(&mut words, token));
             words.into()
         };
         match self.up_to.get(rounds as usize) {

@@ -123,8 +123,10 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
     /// Sets all tokens that are alive from the start, except those that `known` stands for.
     pub(super) fn run(mut self, known: Option<&LoopTokens>) -> Result<Walked, LimitError> {
         match known {
-            Some(known) if known.is_closed => self.run_tails(known)?,
-            Some(known) => self.run_rest(&known.split.rest)?,
+            Some(known) => match known.closed {
+                Some((state, bytes)) => self.run_tails(known, state, bytes)?,
+                None => self.run_rest(&known.split.rest)?,
+            },
             None => self.run_shapes()?,
         }
         self.fuel.spend(self.unpaid)?;
@@ -153,18 +155,24 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
         self.finish_bytes = self.finish_bytes.max(self.config(state).finish_bytes);
     }
 
-    /// From a state that each character of a loop leads back to: tokens are told apart by what
-    /// comes after such characters.
-    fn run_tails(&mut self, known: &LoopTokens) -> Result<(), LimitError> {
+    /// Where each character of a loop leads back to a state, tokens are told apart by what comes
+    /// after such characters. Tokens of more than `bytes_max` bytes are walked by themselves.
+    fn run_tails(
+        &mut self,
+        known: &LoopTokens,
+        state: ConfigId,
+        bytes_max: u32,
+    ) -> Result<(), LimitError> {
         let tails = &known.split.tails;
-        let (automaton, start) = (self.maker.automaton, self.config(self.start));
+        let (automaton, start) = (self.maker.automaton, self.config(state));
         let (bits, finish_bytes) = (&mut *self.bits, &mut self.finish_bytes);
         self.floor = walk(automaton, &tails.trie, start, self.fuel, |tail, _, config| {
             *finish_bytes = (*finish_bytes).max(config.finish_bytes);
             tails.tokens(tail).iter().for_each(|&token| set_bit(bits, token));
             Ok(())
         })?;
-        Ok(())
+        self.bytes_max = bytes_max;
+        self.replace_longer(&known.split.rest)
     }
 
     /// Walks a part of the vocabulary, byte by byte.
@@ -185,14 +193,19 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
     /// bytes than the loop has rounds left are walked by themselves.
     fn run_shapes(&mut self) -> Result<(), LimitError> {
         while !self.try_shapes()? {}
+        self.replace_longer(self.maker.vocabulary.trie())
+    }
+
+    /// Walks the tokens of more than `bytes_max` bytes by themselves, from the start.
+    fn replace_longer(&mut self, trie: &Trie) -> Result<(), LimitError> {
         if self.bytes_max == u32::MAX {
             return Ok(());
         }
-        let vocabulary = self.maker.vocabulary;
         self.shapes().longer_than(self.bytes_max).for_each(|token| clear_bit(self.bits, token));
-        let trie = vocabulary.trie();
         self.byte_states.resize(trie.depth_max() + 1, self.start);
-        self.byte_states[0] = self.start;
+        if let Some(first) = self.byte_states.first_mut() {
+            *first = self.start;
+        }
         self.walk_longer(trie)
     }
 

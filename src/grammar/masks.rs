@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::automaton::{Automaton, Config, ConfigId};
+use super::automaton::{Automaton, ConfigId};
 use super::builder::{BOTTOM, Builder, StackId};
 use super::charloop::{LoopChars, reaches_by_splits};
 use super::charsplit::CharSplit;
@@ -35,8 +35,9 @@ pub(crate) struct LoopTokens {
     pub(crate) floor: u32,
     /// Most bytes that are needed to finish after one of the tokens.
     pub(crate) finish_bytes: u32,
-    /// Whether each of the characters leads from the state back to the very same state.
-    pub(crate) is_closed: bool,
+    /// The state, with abstract counts, that each of the characters leads back to, and how many
+    /// bytes a token may have for which it stands.
+    pub(crate) closed: Option<(ConfigId, u32)>,
 }
 
 /// A loop of one item.
@@ -49,6 +50,8 @@ struct FoundLoop {
     is_alone: bool,
 }
 
+/// Bytes below which too many tokens are longer.
+const CLOSED_BYTES_MIN: u32 = 12;
 /// Bytes that an unfinished character may lack.
 const UNFINISHED_BYTES_MAX: u32 = 3;
 
@@ -80,8 +83,8 @@ impl MaskMaker<'_> {
     fn walk(&self, id: ConfigId, fuel: &mut Fuel<'_>) -> Result<(u32, CachedMask), LimitError> {
         let config = self.automaton.config(id);
         let mut bits = vec![0u32; self.vocabulary.mask_words()];
-        let loop_tokens = self.loop_tokens(config, fuel)?;
-        let walked = MaskWalk::new(self, id, &mut bits, fuel).run(loop_tokens)?;
+        let loop_tokens = self.loop_tokens(id, fuel)?;
+        let walked = MaskWalk::new(self, id, &mut bits, fuel).run(loop_tokens.as_ref())?;
         let Walked { mut floor, mut finish_bytes } = walked;
         for &(token, twin) in self.vocabulary.twins() {
             if has_bit(&bits, token) {
@@ -133,14 +136,12 @@ impl MaskMaker<'_> {
     }
 
     /// The largest set of tokens that a loop of the state consumes whole.
-    pub(crate) fn loop_tokens<'c>(
+    fn loop_tokens(
         &self,
-        config: &'c Config,
+        id: ConfigId,
         fuel: &mut Fuel<'_>,
-    ) -> Result<Option<&'c LoopTokens>, LimitError> {
-        if let Some(known) = config.loop_tokens.get() {
-            return Ok(known.as_ref());
-        }
+    ) -> Result<Option<LoopTokens>, LimitError> {
+        let config = self.automaton.config(id);
         let mut builder = self.automaton.lock();
         let mut best: Option<FoundLoop> = None;
         let size = |found: &FoundLoop| (found.chars.wide, found.chars.ascii.count_ones());
@@ -153,23 +154,23 @@ impl MaskMaker<'_> {
             }
         }
         drop(builder);
-        let Some(best) = best else {
-            return Ok(config.loop_tokens.get_or_init(|| None).as_ref());
-        };
-        let mut is_closed = false;
-        if best.is_alone && best.rounds.is_none() {
+        let Some(best) = best else { return Ok(None) };
+        let mut closed = None;
+        if best.is_alone {
+            // Of a counted loop, the last rounds are left out, where it is near its end.
+            let bytes = best.rounds.map_or(u32::MAX, |rounds| rounds.saturating_sub(2) & !3);
+            let state = self.automaton.abstracted_for(id, bytes)?;
             let any = best.chars.ascii.trailing_zeros() as u8;
-            let next = self.automaton.edge(config, any, fuel)?.to;
-            is_closed = std::ptr::eq(self.automaton.config(next), config);
+            let next = self.automaton.edge(self.automaton.config(state), any, fuel)?.to;
+            closed = (next == state && bytes >= CLOSED_BYTES_MIN).then_some((state, bytes));
         }
-        let found = self.vocabulary.split(best.chars).map(|split| LoopTokens {
+        Ok(self.vocabulary.split(best.chars).map(|split| LoopTokens {
             split: Arc::clone(split),
             rounds: best.rounds,
             floor: best.floor,
             finish_bytes: best.finish_bytes,
-            is_closed,
-        });
-        Ok(config.loop_tokens.get_or_init(|| found).as_ref())
+            closed,
+        }))
     }
 
     /// The characters that an item consumes over and over, and how often it may.
