@@ -85,6 +85,7 @@ fn check(matcher: &mut Matcher, texts: &[Vec<u8>], gbnf: &str, done: &[u8]) -> V
         }
     }
     assert_eq!(mask.count(), alive.len() + usize::from(is_complete));
+    assert_eq!(matcher.goes_on(), Some(!alive.is_empty()));
     alive
 }
 
