@@ -7,12 +7,15 @@
 use super::automaton::{Config, ConfigId, DEAD, Edge, Run};
 use super::error::LimitError;
 use super::limits::Fuel;
-use super::mask::{clear_bit, set_bit};
+use super::mask::set_bit;
 use super::masks::{LoopTokens, MaskMaker};
 use super::shapes::{Class, ShapeId, ShapeNode, Shapes, Symbol};
-use super::trie::{NO_TOKEN, Trie, TrieNode};
+use super::trie::TrieNode;
 use super::walk::walk;
 use crate::TokenId;
+
+mod bounds;
+mod bytes;
 
 /// Nodes between two payments of fuel.
 const NODES_PER_PAYMENT: u32 = 512;
@@ -78,15 +81,6 @@ impl Ends {
         if let Some(word) = self.alive.get_mut((bit / 64) as usize) {
             *word |= 1 << (bit % 64);
         }
-    }
-}
-
-/// The class of a symbol and whether it is a run, if bounds are looked for.
-fn bounded(node: &ShapeNode) -> Option<(Class, bool)> {
-    match node.symbol {
-        Symbol::One(class) if class != Class::Wide => Some((class, false)),
-        Symbol::Run(class) if class != Class::Wide => Some((class, true)),
-        _ => None,
     }
 }
 
@@ -175,18 +169,6 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
         self.replace_longer(&known.split.rest)
     }
 
-    /// Walks a part of the vocabulary, byte by byte.
-    fn run_rest(&mut self, rest: &Trie) -> Result<(), LimitError> {
-        let (automaton, start) = (self.maker.automaton, self.config(self.start));
-        let (bits, finish_bytes) = (&mut *self.bits, &mut self.finish_bytes);
-        self.floor = walk(automaton, rest, start, self.fuel, |token, _, config| {
-            *finish_bytes = (*finish_bytes).max(config.finish_bytes);
-            set_bit(bits, token);
-            Ok(())
-        })?;
-        Ok(())
-    }
-
     /// Walks the whole vocabulary, shape by shape.
     ///
     /// Where a counted loop may end within the longest tokens but not within most, those of more
@@ -194,50 +176,6 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
     fn run_shapes(&mut self) -> Result<(), LimitError> {
         while !self.try_shapes()? {}
         self.replace_longer(self.maker.vocabulary.trie())
-    }
-
-    /// Walks the tokens of more than `bytes_max` bytes by themselves, from the start.
-    fn replace_longer(&mut self, trie: &Trie) -> Result<(), LimitError> {
-        if self.bytes_max == u32::MAX {
-            return Ok(());
-        }
-        self.shapes().longer_than(self.bytes_max).for_each(|token| clear_bit(self.bits, token));
-        self.byte_states.resize(trie.depth_max() + 1, self.start);
-        if let Some(first) = self.byte_states.first_mut() {
-            *first = self.start;
-        }
-        self.walk_longer(trie)
-    }
-
-    /// Sets the alive tokens of more than `bytes_max` bytes.
-    fn walk_longer(&mut self, trie: &Trie) -> Result<(), LimitError> {
-        let automaton = self.maker.automaton;
-        let nodes = trie.nodes();
-        let mut index = 0;
-        while let Some(node) = nodes.get(index) {
-            let depth = usize::from(node.depth);
-            let bytes = u32::from(node.depth) + 1;
-            let longest = bytes.saturating_add(height_of(node));
-            if longest <= self.bytes_max {
-                index = node.skip as usize;
-                continue;
-            }
-            self.pay(1)?;
-            let state = automaton.config(self.byte_states[depth]);
-            let edge = automaton.edge(state, node.byte, self.fuel)?;
-            if edge.to == DEAD {
-                index = node.skip as usize;
-                continue;
-            }
-            self.floor = self.floor.min(edge.floor);
-            self.byte_states[depth + 1] = edge.to;
-            if node.token != NO_TOKEN && bytes > self.bytes_max {
-                set_bit(self.bits, node.token);
-                self.land(edge.to);
-            }
-            index += 1;
-        }
-        Ok(())
     }
 
     /// Walks the shapes; false if that must be done again because `bytes_max` is lower now.
@@ -408,96 +346,6 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
         Ok(true)
     }
 
-    /// Sets the alive tokens of a run and of those below, where the states that the characters of
-    /// the run lead to have something in common, as names have that may be keywords: what is alive
-    /// from that is alive. The few tokens that may be alive otherwise are followed one by one.
-    /// If there is nothing in common, does nothing and returns false.
-    fn close_in(&mut self, index: ShapeId, state: ConfigId) -> Result<bool, LimitError> {
-        let nodes = self.shapes().nodes();
-        let first = &nodes[index as usize];
-        let lower = self.lower(state, first)?;
-        if lower == DEAD {
-            return Ok(false);
-        }
-        let Some(upper) = self.upper(state, first)? else { return Ok(false) };
-        let first_depth = usize::from(first.depth);
-        let mut between = vec![(lower, upper); self.shapes().depth_max() + 1];
-        let mut at = index;
-        while at < first.skip {
-            let node = &nodes[at as usize];
-            self.pay(2)?;
-            let depth = usize::from(node.depth) - first_depth;
-            if depth > 0 {
-                let (lower, upper) = between[depth - 1];
-                let Some(upper) = self.step_upper(upper, node)? else {
-                    self.walk_each(self.shapes().tokens_from(node))?;
-                    at = node.skip;
-                    continue;
-                };
-                if upper == DEAD {
-                    at = node.skip;
-                    continue;
-                }
-                between[depth] = (self.step_lower(lower, node)?, upper);
-            }
-            let (lower, _) = between[depth];
-            if lower == DEAD {
-                self.walk_each(self.shapes().own(node))?;
-            } else if self.shapes().set_own(node, self.bits) {
-                self.land(lower);
-            }
-            at += 1;
-        }
-        Ok(true)
-    }
-
-    /// What all the states that a symbol may lead to have in common.
-    fn lower(&mut self, from: ConfigId, node: &ShapeNode) -> Result<ConfigId, LimitError> {
-        let Some((class, is_run)) = bounded(node) else { return Ok(DEAD) };
-        let bytes = self.bytes_max.min(u32::from(node.height));
-        self.maker.automaton.lower_bound(from, class, is_run, bytes, self.fuel)
-    }
-
-    /// What the states that a symbol may lead to have together, if that is found.
-    fn upper(&mut self, from: ConfigId, node: &ShapeNode) -> Result<Option<ConfigId>, LimitError> {
-        let Some((class, is_run)) = bounded(node) else { return Ok(None) };
-        let bytes = self.bytes_max.min(u32::from(node.height));
-        let edge = self.maker.automaton.upper_bound(from, class, is_run, bytes, self.fuel)?;
-        self.floor = self.floor.min(edge.map_or(u32::MAX, |edge| edge.floor));
-        Ok(edge.map(|edge| edge.to))
-    }
-
-    /// A state that has at least what a symbol leads to from `from`, if one is known.
-    fn step_upper(
-        &mut self,
-        from: ConfigId,
-        node: &ShapeNode,
-    ) -> Result<Option<ConfigId>, LimitError> {
-        match self.step(from, node)? {
-            Run::Dead => Ok(Some(DEAD)),
-            Run::To(edge) => {
-                self.floor = self.floor.min(edge.floor);
-                Ok(Some(edge.to))
-            }
-            Run::Mixed => self.upper(from, node),
-        }
-    }
-
-    /// A state that has at most what a symbol leads to from `from`.
-    fn step_lower(&mut self, from: ConfigId, node: &ShapeNode) -> Result<ConfigId, LimitError> {
-        if from == DEAD {
-            return Ok(DEAD);
-        }
-        match self.step(from, node)? {
-            Run::Dead => Ok(DEAD),
-            Run::To(edge) => {
-                self.floor = self.floor.min(edge.floor);
-                Ok(edge.to)
-            }
-            Run::Mixed => self.lower(from, node),
-        }
-    }
-
     /// Follows each of some tokens from its first byte.
     fn walk_each(&mut self, tokens: &[TokenId]) -> Result<(), LimitError> {
         let (automaton, vocabulary) = (self.maker.automaton, self.maker.vocabulary);
@@ -516,63 +364,6 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
             self.land(state);
         }
         Ok(())
-    }
-
-    /// Walks a node of the tree of bytes, and what is below it.
-    fn walk_bytes(&mut self, from: usize, to: usize) -> Result<(), LimitError> {
-        let automaton = self.maker.automaton;
-        let nodes = self.maker.vocabulary.trie().nodes();
-        let mut index = from;
-        while index < to {
-            let node = &nodes[index];
-            self.pay(1)?;
-            let depth = usize::from(node.depth);
-            let state = automaton.config(self.byte_states[depth]);
-            let edge = automaton.edge(state, node.byte, self.fuel)?;
-            if edge.to == DEAD {
-                index = node.skip as usize;
-                continue;
-            }
-            self.floor = self.floor.min(edge.floor);
-            self.byte_states[depth + 1] = edge.to;
-            if node.token != NO_TOKEN {
-                set_bit(self.bits, node.token);
-                self.land(edge.to);
-            }
-            let below = node.skip - index as u32;
-            let is_done = below >= BULK_NODES_MIN && self.set_below(index, node, edge.to)?;
-            index = if is_done { node.skip as usize } else { index + 1 };
-        }
-        Ok(())
-    }
-
-    /// Sets the tokens below a node of the tree of bytes, if `state`, which the node leads to, is
-    /// one that the rest of a run leads back to. Otherwise does nothing and returns false.
-    fn set_below(
-        &mut self,
-        index: usize,
-        node: &TrieNode,
-        state: ConfigId,
-    ) -> Result<bool, LimitError> {
-        let shapes = self.shapes();
-        let Some(shape) = shapes.of_bytes(index) else { return Ok(false) };
-        let Symbol::Run(class) = shapes.nodes()[shape as usize].symbol else { return Ok(false) };
-        let bytes = self.bytes_max.min(height_of(node));
-        let Some(again) = self.maker.automaton.run_on(state, class, bytes, self.fuel)? else {
-            return Ok(false);
-        };
-        self.find_ends(shape, again)?;
-        if !self.ends.is_known {
-            return Ok(false);
-        }
-        let tokens = shapes.tokens_between(index, node.skip as usize);
-        self.pay((tokens.len() / TOKENS_PER_NODE) as u32)?;
-        for &(token, shape) in tokens {
-            if self.ends.has(shape) {
-                set_bit(self.bits, token);
-            }
-        }
-        Ok(true)
     }
 
     /// Finds out which of the shapes below one are alive from a state, unless that was the last
