@@ -17,10 +17,15 @@ use super::builder::{Builder, Closed, StackId};
 use super::error::LimitError;
 use super::limits::{Fuel, Limits};
 use super::mask_cache::CachedMask;
-use super::masks::LoopTokens;
 use super::program::{Node, NodeId, Program};
 use super::segments::Segments;
+use super::shapes::Class;
+
 use crate::TokenId;
+
+mod runs;
+
+pub(crate) use runs::Run;
 
 /// A state of an [`Automaton`].
 pub(crate) type ConfigId = u32;
@@ -71,11 +76,11 @@ pub(crate) struct Config {
     /// Bytes that some item can consume.
     pub(crate) alive: [u64; 4],
     edges: OnceLock<Box<[AtomicU64]>>,
+    /// Where the characters of a class lead, if they all lead to one place.
+    runs: [AtomicU64; Class::COUNT],
     /// The state with abstract counts, by which masks are looked up.
     pub(crate) abstracted: OnceLock<ConfigId>,
     pub(crate) mask: OnceLock<Arc<CachedMask>>,
-    /// Tokens that need no walk from here.
-    pub(crate) loop_tokens: OnceLock<Option<LoopTokens>>,
 }
 
 impl Config {
@@ -89,9 +94,9 @@ impl Config {
             finish_bytes: facts.finish_bytes,
             alive: facts.alive,
             edges: OnceLock::new(),
+            runs: [const { AtomicU64::new(UNKNOWN_EDGE) }; Class::COUNT],
             abstracted: OnceLock::new(),
             mask: OnceLock::new(),
-            loop_tokens: OnceLock::new(),
         }
     }
 
@@ -99,6 +104,11 @@ impl Config {
     #[inline]
     pub(crate) fn is_alive_on(&self, byte: u8) -> bool {
         self.alive[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
+    }
+
+    /// Whether some item can consume each of the bytes, from the first to the last.
+    fn is_alive_on_all(&self, (low, high): (u8, u8)) -> bool {
+        (low..=high).all(|byte| self.is_alive_on(byte))
     }
 
     fn bytes(&self) -> usize {
@@ -121,6 +131,8 @@ pub(crate) struct Automaton {
     program: Arc<Program>,
     configs: Segments<Config>,
     builder: Mutex<Builder>,
+    /// States with abstract counts, by state and by the bytes that may still come.
+    abstracted_for: Mutex<FxHashMap<(ConfigId, u32), ConfigId>>,
     bytes: AtomicUsize,
 }
 
@@ -135,6 +147,7 @@ impl Automaton {
             builder: Mutex::new(Builder::new(limits)),
             program,
             configs: Segments::new(),
+            abstracted_for: Mutex::default(),
             bytes: AtomicUsize::new(0),
         };
         let mut builder = automaton.lock();

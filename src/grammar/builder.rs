@@ -420,14 +420,14 @@ impl Builder {
         Ok(())
     }
 
-    /// Replaces every stack of `items` by one whose counts are abstract for up to `rounds` more
-    /// rounds, as the next outcome.
+    /// Replaces every stack of `items` by one whose counts are abstract for up to `bytes` more
+    /// bytes, as the next outcome.
     pub(super) fn abstract_counts(
         &mut self,
         program: &Program,
         items: &[StackId],
         accepting: bool,
-        rounds: u32,
+        bytes: u32,
     ) -> Result<(), LimitError> {
         self.clear();
         for &item in items {
@@ -438,7 +438,7 @@ impl Builder {
                 stack = self.frames[stack as usize].parent;
             }
             for frame in above.into_iter().rev() {
-                let count = program.abstracted(frame.node, frame.count, rounds);
+                let count = program.abstracted(frame.node, frame.count, bytes);
                 stack = self.push_frame(program, frame.node, count, stack)?;
             }
             self.closed.items.push(stack);

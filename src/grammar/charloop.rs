@@ -26,6 +26,11 @@ impl LoopChars {
         [Self { ascii: plain, wide: true }, Self { ascii: plain & !(1 << 0x7F), wide: true }]
     };
 
+    /// Whether all characters of the other set are in this one.
+    pub(crate) fn contains(&self, other: Self) -> bool {
+        other.ascii & !self.ascii == 0 && (self.wide || !other.wide)
+    }
+
     /// Whether the byte is an ASCII character of the set, or may begin one beyond ASCII.
     pub(crate) fn may_start(&self, byte: u8) -> bool {
         if byte < 0x80 { self.ascii >> byte & 1 == 1 } else { self.wide }
@@ -44,7 +49,7 @@ pub(crate) struct CharLoop {
 }
 
 /// The valid UTF-8 sequences beyond ASCII.
-const WIDE_SEQUENCES: [&[(u8, u8)]; 8] = [
+pub(crate) const WIDE_SEQUENCES: [&[(u8, u8)]; 8] = [
     &[(0xC2, 0xDF), (0x80, 0xBF)],
     &[(0xE0, 0xE0), (0xA0, 0xBF), (0x80, 0xBF)],
     &[(0xE1, 0xEC), (0x80, 0xBF), (0x80, 0xBF)],

@@ -22,7 +22,7 @@ use super::program::{Arm, CountedLoop, Node, NodeId, Program, Role, Span};
 use rules::RuleFacts;
 
 /// A repetition is written out when that takes at most so many nodes.
-const UNROLLED_NODES_MAX: u32 = 48;
+const UNROLLED_NODES_MAX: u32 = 16;
 /// Depth of expressions within expressions, rules that are copied included.
 const DEPTH_MAX: u32 = 600;
 /// Depth from which rules are called even if they are small, so that chains of rules end.

@@ -20,7 +20,7 @@ use super::mask::Mask;
 pub(crate) struct CachedMask {
     pub(crate) mask: Arc<Mask>,
     /// Most bytes by which one of the tokens changes the least that is needed to finish, counted
-    /// from the frames below the cut; `None` if the walk did not see exact counts.
+    /// from the frames below the cut; `None` if the walk saw a count too low to know.
     pub(crate) finish_bytes_over_cut: Option<u32>,
     /// Height, over the lowest of the items, of the cut: how many more frames count.
     pub(crate) floor_below_items: u32,

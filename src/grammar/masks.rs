@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::automaton::{Automaton, Config, ConfigId};
+use super::automaton::{Automaton, ConfigId};
 use super::builder::{BOTTOM, Builder, StackId};
 use super::charloop::{LoopChars, reaches_by_splits};
 use super::charsplit::CharSplit;
@@ -11,8 +11,8 @@ use super::expr::TokenSet;
 use super::limits::Fuel;
 use super::mask::{clear_bit, has_bit, set_bit};
 use super::mask_cache::{CachedMask, MaskCache, finish_below};
-use super::mask_walk::MaskWalk;
-use super::program::{Node, Program};
+use super::mask_walk::{MaskWalk, Walked};
+use super::program::{NO_WAY, Node, Program};
 use super::vocabulary::GrammarVocabulary;
 use crate::TokenId;
 
@@ -35,8 +35,9 @@ pub(crate) struct LoopTokens {
     pub(crate) floor: u32,
     /// Most bytes that are needed to finish after one of the tokens.
     pub(crate) finish_bytes: u32,
-    /// Whether each of the characters leads from the state back to the very same state.
-    pub(crate) is_closed: bool,
+    /// The state, with abstract counts, that each of the characters leads back to, and how many
+    /// bytes a token may have for which it stands.
+    pub(crate) closed: Option<(ConfigId, u32)>,
 }
 
 /// A loop of one item.
@@ -49,6 +50,8 @@ struct FoundLoop {
     is_alone: bool,
 }
 
+/// Bytes below which too many tokens are longer.
+const CLOSED_BYTES_MIN: u32 = 12;
 /// Bytes that an unfinished character may lack.
 const UNFINISHED_BYTES_MAX: u32 = 3;
 
@@ -80,10 +83,9 @@ impl MaskMaker<'_> {
     fn walk(&self, id: ConfigId, fuel: &mut Fuel<'_>) -> Result<(u32, CachedMask), LimitError> {
         let config = self.automaton.config(id);
         let mut bits = vec![0u32; self.vocabulary.mask_words()];
-        let mut walked = MaskWalk { maker: self, fuel, bits: &mut bits, finish_bytes: 0 };
-        let loop_tokens = walked.maker.loop_tokens(config, walked.fuel)?;
-        let mut floor = walked.run(config, loop_tokens)?;
-        let mut finish_bytes = walked.finish_bytes;
+        let loop_tokens = self.loop_tokens(id, fuel)?;
+        let walked = MaskWalk::new(self, id, &mut bits, fuel).run(loop_tokens.as_ref())?;
+        let Walked { mut floor, mut finish_bytes } = walked;
         for &(token, twin) in self.vocabulary.twins() {
             if has_bit(&bits, token) {
                 set_bit(&mut bits, twin);
@@ -103,13 +105,15 @@ impl MaskMaker<'_> {
         let base = loop_tokens.map(|tokens| {
             floor = floor.min(tokens.floor);
             finish_bytes = finish_bytes.max(tokens.finish_bytes);
-            let vocabulary = self.vocabulary;
-            tokens.split.inside(tokens.rounds, vocabulary.trie(), vocabulary.twins())
+            tokens.split.inside(tokens.rounds)
         });
-        let below = if config.has_counts { None } else { finish_below(self.automaton, id, floor) };
+        let below = finish_below(self.automaton, id, floor);
         let mask = CachedMask {
             mask: self.vocabulary.mask(base, &bits),
-            finish_bytes_over_cut: below.map(|(least, _)| finish_bytes.saturating_sub(least)),
+            // A count too low to know has no bound.
+            finish_bytes_over_cut: below
+                .filter(|_| finish_bytes < NO_WAY)
+                .map(|(least, _)| finish_bytes.saturating_sub(least)),
             floor_below_items: lowest - floor,
         };
         Ok((floor, mask))
@@ -132,14 +136,12 @@ impl MaskMaker<'_> {
     }
 
     /// The largest set of tokens that a loop of the state consumes whole.
-    pub(crate) fn loop_tokens<'c>(
+    fn loop_tokens(
         &self,
-        config: &'c Config,
+        id: ConfigId,
         fuel: &mut Fuel<'_>,
-    ) -> Result<Option<&'c LoopTokens>, LimitError> {
-        if let Some(known) = config.loop_tokens.get() {
-            return Ok(known.as_ref());
-        }
+    ) -> Result<Option<LoopTokens>, LimitError> {
+        let config = self.automaton.config(id);
         let mut builder = self.automaton.lock();
         let mut best: Option<FoundLoop> = None;
         let size = |found: &FoundLoop| (found.chars.wide, found.chars.ascii.count_ones());
@@ -152,23 +154,23 @@ impl MaskMaker<'_> {
             }
         }
         drop(builder);
-        let Some(best) = best else {
-            return Ok(config.loop_tokens.get_or_init(|| None).as_ref());
-        };
-        let mut is_closed = false;
-        if best.is_alone && best.rounds.is_none() {
+        let Some(best) = best else { return Ok(None) };
+        let mut closed = None;
+        if best.is_alone {
+            // Of a counted loop, the last rounds are left out, where it is near its end.
+            let bytes = best.rounds.map_or(u32::MAX, |rounds| rounds.saturating_sub(2) & !3);
+            let state = self.automaton.abstracted_for(id, bytes)?;
             let any = best.chars.ascii.trailing_zeros() as u8;
-            let next = self.automaton.edge(config, any, fuel)?.to;
-            is_closed = std::ptr::eq(self.automaton.config(next), config);
+            let next = self.automaton.edge(self.automaton.config(state), any, fuel)?.to;
+            closed = (next == state && bytes >= CLOSED_BYTES_MIN).then_some((state, bytes));
         }
-        let found = self.vocabulary.split(best.chars).map(|split| LoopTokens {
-            split,
+        Ok(self.vocabulary.split(best.chars).map(|split| LoopTokens {
+            split: Arc::clone(split),
             rounds: best.rounds,
             floor: best.floor,
             finish_bytes: best.finish_bytes,
-            is_closed,
-        });
-        Ok(config.loop_tokens.get_or_init(|| found).as_ref())
+            closed,
+        }))
     }
 
     /// The characters that an item consumes over and over, and how often it may.

@@ -58,6 +58,20 @@ impl Matcher {
         self.has_ended || self.generation.automaton.config(self.state()).accepting
     }
 
+    /// Whether the answer may go on with anything but an end token, where that can be told
+    /// without a mask. `None`: look at the mask.
+    pub fn goes_on(&self) -> Option<bool> {
+        let config = self.generation.automaton.config(self.state());
+        if self.has_ended || config.has_token_items {
+            return None;
+        }
+        if config.alive == [0; 4] {
+            return Some(false);
+        }
+        // Any byte that is alive is a token by itself.
+        self.grammar.vocabulary().is_byte_complete().then_some(true)
+    }
+
     /// Whether an end token was accepted.
     pub fn has_ended(&self) -> bool {
         self.has_ended

@@ -16,8 +16,10 @@
 //! * A **mask** is cached for the part of the stacks that a walk over the vocabulary looked at,
 //!   with counts made abstract as far as no token can tell. So neither nesting depth nor length
 //!   multiplies masks. Equal masks are one for all grammars of a vocabulary.
-//! * A **cold walk** leaves out the tokens that a loop consumes whole: strings, identifiers and
-//!   other repeated sets take a mask made once for the vocabulary, and only the rest is walked.
+//! * A **cold walk** goes over the *shapes* of the tokens, with runs of letters, digits and other
+//!   like characters drawn together: a 24th of the tree of bytes. It falls back to the bytes where
+//!   a state tells the characters of a run apart. Inside strings a mask made once for the
+//!   vocabulary stands for most tokens, and the others are told apart by their tails.
 //! * A **[`Matcher`]** is a list of state numbers. Rolling back truncates it, forking copies it.
 //!
 //! Control and end tokens are not matched by bytes: only token edges reach them, and end tokens
@@ -51,6 +53,7 @@ mod program;
 mod regex;
 pub mod regular;
 mod segments;
+mod shapes;
 mod source;
 mod text;
 mod trie;

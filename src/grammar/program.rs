@@ -312,11 +312,13 @@ impl CountedLoop {
         }
     }
 
-    /// The count that stands for `count` as long as at most `rounds` more are made.
-    pub(crate) fn abstracted(&self, count: u32, rounds: u32) -> u32 {
+    /// The count that stands for `count` as long as at most `bytes` more bytes are consumed.
+    pub(crate) fn abstracted(&self, count: u32, bytes: u32) -> u32 {
         if count > count::MAX {
             return count;
         }
+        // The round under way takes a byte at least, and each after it as many as the body.
+        let rounds = bytes.saturating_sub(1) / self.body_cost.max(1) + 1;
         let ends_far = self.max.is_none_or(|max| max - count > rounds);
         if count >= self.min && ends_far {
             count::FREE
@@ -333,7 +335,12 @@ impl CountedLoop {
     }
 
     fn cost_from(&self, count: u32, costs: &[u32]) -> u32 {
-        let rounds = if count > count::MAX { 0 } else { self.min.saturating_sub(count) };
+        // A low count can be any, so what it takes to finish has no bound.
+        let rounds = match count {
+            count::FREE => 0,
+            count::LOW => return NO_WAY,
+            count => self.min.saturating_sub(count),
+        };
         let rounds_cost = if rounds == 0 { 0 } else { rounds.saturating_mul(self.body_cost) };
         rounds_cost.saturating_add(costs[self.next as usize])
     }

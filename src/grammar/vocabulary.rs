@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use rustc_hash::FxHashMap;
 
 use super::charloop::LoopChars;
-use super::charsplit::{CharSplit, CharSplits};
+use super::charsplit::CharSplit;
 use super::compiled::CompiledGrammar;
 use super::distinct::LazyQuotedTokens;
 use super::mask::{Mask, set_bit};
+use super::shapes::Shapes;
 use super::trie::{TOKEN_BYTES_MAX, Trie};
 use crate::TokenId;
 use crate::vocab::{Token, TokenKind, Vocabulary};
@@ -23,6 +24,7 @@ pub const MASK_BYTES_MAX_DEFAULT: usize = 64 << 20;
 /// not: a grammar reaches them by id alone.
 pub struct GrammarVocabulary {
     trie: Trie,
+    shapes: Shapes,
     words: usize,
     len: usize,
     end_tokens: Box<[TokenId]>,
@@ -32,8 +34,9 @@ pub struct GrammarVocabulary {
     names: FxHashMap<Box<[u8]>, TokenId>,
     text_tokens: Arc<[u32]>,
     is_byte_complete: bool,
-    splits: CharSplits,
     pub(super) quoted: LazyQuotedTokens,
+    /// What is inside strings, and what is not: nearly every grammar has some.
+    splits: Vec<Arc<CharSplit>>,
     masks: Mutex<FxHashMap<u64, Weak<Mask>>>,
     mask_bytes: Arc<AtomicUsize>,
     mask_bytes_max: usize,
@@ -77,8 +80,12 @@ impl GrammarVocabulary {
                 names.insert(token.bytes.as_slice().into(), id);
             }
         }
+        let trie = Trie::new(&texts);
+        let split = |chars| Arc::new(CharSplit::new(chars, &texts, &trie, words, &twins));
         let prepared = Self {
-            trie: Trie::new(&texts),
+            shapes: Shapes::new(&trie, words),
+            splits: LoopChars::STRINGS.map(split).into(),
+            trie,
             words,
             len,
             end_tokens: vocabulary.end_tokens().into(),
@@ -92,7 +99,6 @@ impl GrammarVocabulary {
             names,
             text_tokens: text_tokens.into(),
             is_byte_complete: singles == 256,
-            splits: CharSplits::default(),
             quoted: LazyQuotedTokens::default(),
             masks: Mutex::default(),
             mask_bytes: Arc::default(),
@@ -100,11 +106,6 @@ impl GrammarVocabulary {
             grammars: Mutex::default(),
             ticks: AtomicU64::new(0),
         };
-        // Nearly every grammar has strings: their split is made before anyone waits for it.
-        for chars in LoopChars::STRINGS {
-            let split = prepared.splits.prepare(chars, || prepared.new_split(chars));
-            split.tails(&prepared.trie, &|token| prepared.token_bytes(token));
-        }
         Arc::new(prepared)
     }
 
@@ -137,7 +138,10 @@ impl GrammarVocabulary {
     /// the splits that grammars share.
     pub fn bytes(&self) -> usize {
         let text: usize = self.token_bytes.iter().map(|bytes| bytes.len() + 16).sum();
-        self.trie.bytes() + text + self.splits.bytes()
+        self.trie.bytes()
+            + self.shapes.bytes()
+            + text
+            + self.splits.iter().map(|split| split.bytes()).sum::<usize>()
     }
 
     /// Every token that ends an answer, ascending.
@@ -173,13 +177,14 @@ impl GrammarVocabulary {
         self.trie.depth_max() as u32
     }
 
-    /// The split of the vocabulary by a set of characters, if it is worth making.
-    pub(crate) fn split(&self, chars: LoopChars) -> Option<Arc<CharSplit>> {
-        self.splits.get(chars, || self.new_split(chars))
+    /// The tokens by their shapes.
+    pub(crate) fn shapes(&self) -> &Shapes {
+        &self.shapes
     }
 
-    fn new_split(&self, chars: LoopChars) -> CharSplit {
-        CharSplit::new(chars, &self.trie, self.words, &self.twins)
+    /// The split of the vocabulary by most of the characters of a set.
+    pub(crate) fn split(&self, chars: LoopChars) -> Option<&Arc<CharSplit>> {
+        self.splits.iter().find(|split| chars.contains(split.chars))
     }
 
     /// The mask of `bits` and `base`; the same for all grammars that ask for the same.

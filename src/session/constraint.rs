@@ -121,6 +121,10 @@ impl Guide {
         if !self.matcher.is_complete() {
             return Ok(false);
         }
+        // The mask is made while the device runs: here nobody should wait for it.
+        if let Some(goes_on) = self.matcher.goes_on() {
+            return Ok(!goes_on);
+        }
         let mask = self.matcher.mask().map_err(|error| outcome_of(&error))?;
         // End tokens are few: a mask with more tokens than that allows something else.
         const END_TOKENS_MAX: usize = 64;
