@@ -140,10 +140,8 @@ impl Sketch {
     /// The shape if no more of a character comes, `depth` bytes in.
     fn break_off(&mut self, place: Place, depth: u16) -> u32 {
         let mut shape = place.shape;
-        let mut start = depth - u16::from(place.begun.len);
-        for &byte in place.begun.bytes() {
+        for (start, &byte) in (depth - u16::from(place.begun.len)..).zip(place.begun.bytes()) {
             shape = self.child(shape, Symbol::Byte(byte), start);
-            start += 1;
         }
         shape
     }
