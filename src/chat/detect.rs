@@ -1,0 +1,1 @@
+//! Which format a model writes, from what comes with the model.
