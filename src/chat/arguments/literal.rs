@@ -1,0 +1,478 @@
+//! Python literals and dictionaries with bare keys: the brackets and what stands between them.
+
+use std::collections::VecDeque;
+
+use super::converter::{MAX_DEPTH, Progress};
+use super::delimited::{Delimited, Delimiter, Opening};
+use super::json_string::Taken;
+use super::quoted::{Escapes, Quoted};
+use super::sink::Sink;
+use super::word::{write_key, write_word};
+use super::write::{escape, write_string};
+
+/// What is read.
+#[derive(Clone, Debug)]
+pub(super) enum Syntax {
+    Python,
+    /// Words run up to the next comma, colon or bracket; strings stand between delimiters.
+    BareKeys(Delimiter),
+}
+
+/// A value of which part has been read.
+#[derive(Clone, Debug)]
+pub(super) struct Literal {
+    syntax: Syntax,
+    state: State,
+    open: Vec<Bracket>,
+    /// Names for the positional arguments of a call that have not been given.
+    parameters: VecDeque<String>,
+    /// The word at hand.
+    word: String,
+    /// What a string said in the piece of text at hand.
+    decoded: String,
+    sink: Sink,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    /// The opening parenthesis of a call has been read and nothing after it.
+    Call,
+    /// A value must come.
+    Value,
+    /// After an opening bracket.
+    First,
+    /// After a comma, which is written once something follows it.
+    Next,
+    /// After a key.
+    Colon,
+    /// After a value in brackets.
+    After,
+    Word(Role),
+    /// A word of a call has ended: before `=` it is a name.
+    WordEnded,
+    /// In the delimiter that opens a string, after so many bytes.
+    Opening(Role, usize),
+    Delimited(Role, Delimited),
+    Quoted(Role, Quoted),
+    /// The closing quote is not written: an adjacent string goes on with the same.
+    QuotedEnded(Role),
+    /// In a word after a string, which must be the prefix of another.
+    Prefix(Role),
+    Done,
+    Broken,
+}
+
+/// What an item of a bracket is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Key,
+    Value,
+    /// A name or a value of a call.
+    Argument,
+}
+
+impl Role {
+    /// The role of an item that is no bare word.
+    fn without_name(self) -> Self {
+        match self {
+            Self::Argument => Self::Value,
+            other => other,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bracket {
+    Call,
+    Dict,
+    List,
+    Tuple,
+    /// A parenthesis that is a tuple if a comma follows its first item.
+    Parenthesis,
+}
+
+/// Bytes taken of the text at hand; `None` where its first character cannot be.
+type Step = Option<usize>;
+
+impl Literal {
+    /// One value.
+    pub(super) fn new(syntax: Syntax) -> Self {
+        Self {
+            syntax,
+            state: State::Value,
+            open: Vec::new(),
+            parameters: VecDeque::new(),
+            word: String::new(),
+            decoded: String::new(),
+            sink: Sink::default(),
+        }
+    }
+
+    /// The arguments of a Python call.
+    pub(super) fn call(parameters: VecDeque<String>) -> Self {
+        let mut literal = Self::new(Syntax::Python);
+        literal.state = State::Call;
+        literal.open.push(Bracket::Call);
+        literal.parameters = parameters;
+        literal
+    }
+
+    pub(super) fn push(&mut self, text: &str, out: &mut String) -> Progress {
+        let mut rest = text;
+        loop {
+            let consumed = text.len() - rest.len();
+            match self.state {
+                State::Done => return Progress::Complete { consumed },
+                State::Broken => return Progress::Broken { consumed },
+                _ => {}
+            }
+            let Some(character) = rest.chars().next() else { return Progress::Open };
+            match self.step(character, rest, out) {
+                Some(bytes) => rest = rest.get(bytes..).unwrap_or_default(),
+                None => self.state = State::Broken,
+            }
+        }
+    }
+
+    /// The text has ended: a word on its own is whole, and so is an empty string.
+    pub(super) fn cut(&mut self, out: &mut String) -> Progress {
+        if self.open.is_empty() {
+            match &self.state {
+                State::Word(_) => self.end_word_value(out),
+                State::Quoted(_, string) if string.is_empty_if_cut() => {
+                    self.sink.of(out).push('"');
+                    self.value_ended();
+                }
+                _ => {}
+            }
+        }
+        self.push("", out)
+    }
+
+    fn step(&mut self, character: char, rest: &str, out: &mut String) -> Step {
+        match &mut self.state {
+            State::Quoted(role, string) => {
+                let (role, taken) = (*role, string.push(rest, &mut self.decoded));
+                self.write_decoded(out);
+                Some(self.after_piece(role, taken, out))
+            }
+            State::Delimited(role, string) => {
+                let (role, taken) = (*role, string.push(rest, &mut self.decoded));
+                self.write_decoded(out);
+                Some(self.after_piece(role, taken, out))
+            }
+            State::Opening(role, seen) => {
+                let Syntax::BareKeys(delimiter) = &self.syntax else { return None };
+                if delimiter.open(seen, character)? == Opening::Whole {
+                    self.state = State::Delimited(*role, Delimited::new(delimiter.clone()));
+                    self.sink.of(out).push('"');
+                }
+                Some(character.len_utf8())
+            }
+            State::Word(role) => {
+                let role = *role;
+                self.in_word(role, character, rest, out)
+            }
+            State::Prefix(role) => {
+                let role = *role;
+                self.in_prefix(role, character)
+            }
+            State::Call => {
+                out.push('{');
+                self.state = State::First;
+                Some(0)
+            }
+            _ if is_whitespace(character) => Some(1),
+            State::QuotedEnded(role) => {
+                let role = *role;
+                self.after_string(role, character, out)
+            }
+            _ => self.structure(character, out),
+        }
+    }
+
+    /// A character between items.
+    fn structure(&mut self, character: char, out: &mut String) -> Step {
+        match (&self.state, character) {
+            (State::Colon, ':') => {
+                self.sink.of(out).push(':');
+                self.state = State::Value;
+            }
+            (State::WordEnded, '=') => {
+                let name = std::mem::take(&mut self.word);
+                self.write_name(&name, out);
+                // Python takes no positional argument after a named one.
+                self.parameters.clear();
+                self.state = State::Value;
+            }
+            (State::WordEnded, _) => {
+                self.name_positional(out)?;
+                self.end_word_value(out);
+                return Some(0);
+            }
+            (State::After, ',') => {
+                if self.open.last() == Some(&Bracket::Parenthesis) {
+                    self.open.pop();
+                    self.open.push(Bracket::Tuple);
+                    self.sink.decide_tuple(out);
+                }
+                self.state = State::Next;
+            }
+            (State::After | State::First | State::Next, ')' | ']' | '}') => {
+                return self.close(character, out);
+            }
+            (State::First | State::Next | State::Value, _) => return self.item(character, out),
+            _ => return None,
+        }
+        Some(1)
+    }
+
+    /// The first character of a key or value.
+    fn item(&mut self, character: char, out: &mut String) -> Step {
+        let role = match (&self.state, self.open.last()) {
+            (State::First | State::Next, Some(Bracket::Dict)) => Role::Key,
+            (State::First | State::Next, Some(Bracket::Call)) => Role::Argument,
+            _ => Role::Value,
+        };
+        if self.starts_word(character) {
+            self.separate(out);
+            self.state = State::Word(role);
+            return Some(0);
+        }
+        let next = self.string_state(role.without_name(), character);
+        if next.is_none() && !self.may_open(role, character) {
+            return None;
+        }
+        self.separate(out);
+        if role == Role::Argument {
+            self.name_positional(out)?;
+        }
+        match next {
+            Some(state) => {
+                // The first character of a delimiter is read by the state itself.
+                let bytes = if matches!(state, State::Opening(..)) { 0 } else { 1 };
+                if matches!(state, State::Quoted(..)) {
+                    self.sink.of(out).push('"');
+                }
+                self.state = state;
+                Some(bytes)
+            }
+            None => Some(self.open_bracket(character, out)),
+        }
+    }
+
+    fn may_open(&self, role: Role, character: char) -> bool {
+        let is_bracket = match &self.syntax {
+            Syntax::Python => matches!(character, '[' | '{' | '('),
+            Syntax::BareKeys(_) => matches!(character, '[' | '{'),
+        };
+        is_bracket && role != Role::Key && self.open.len() < MAX_DEPTH
+    }
+
+    /// Writes the comma before an item that is not the first.
+    fn separate(&mut self, out: &mut String) {
+        if matches!(self.state, State::Next) {
+            self.sink.of(out).push(',');
+        }
+    }
+
+    /// Writes the name of a positional argument; `None` if there is none for it.
+    fn name_positional(&mut self, out: &mut String) -> Option<()> {
+        let name = self.parameters.pop_front()?;
+        self.write_name(&name, out);
+        Some(())
+    }
+
+    fn write_name(&mut self, name: &str, out: &mut String) {
+        let out = self.sink.of(out);
+        write_string(name, out);
+        out.push(':');
+    }
+
+    /// The state in a string that starts with this character, if one does.
+    fn string_state(&self, role: Role, character: char) -> Option<State> {
+        match &self.syntax {
+            Syntax::Python if matches!(character, '"' | '\'') => {
+                Some(State::Quoted(role, Quoted::python(character, Escapes::Python)))
+            }
+            Syntax::BareKeys(delimiter) if delimiter.starts_with(character) => {
+                Some(State::Opening(role, 0))
+            }
+            Syntax::BareKeys(_) if character == '"' => Some(State::Quoted(role, Quoted::json())),
+            _ => None,
+        }
+    }
+
+    fn open_bracket(&mut self, character: char, out: &mut String) -> usize {
+        let bracket = match character {
+            '{' => Bracket::Dict,
+            '[' => Bracket::List,
+            _ => Bracket::Parenthesis,
+        };
+        self.open.push(bracket);
+        match bracket {
+            Bracket::Parenthesis => self.sink.open_parenthesis(),
+            _ => self.sink.of(out).push(character),
+        }
+        self.state = State::First;
+        1
+    }
+
+    fn close(&mut self, character: char, out: &mut String) -> Step {
+        let json = match (self.open.last()?, character) {
+            (Bracket::Dict, '}') | (Bracket::Call, ')') => "}",
+            (Bracket::List, ']') => "]",
+            (Bracket::Tuple, ')') => "]",
+            // `()` is the empty tuple, `(x)` is x.
+            (Bracket::Parenthesis, ')') if matches!(self.state, State::First) => {
+                self.sink.decide_tuple(out);
+                "]"
+            }
+            (Bracket::Parenthesis, ')') => {
+                self.sink.decide_value(out);
+                ""
+            }
+            _ => return None,
+        };
+        self.sink.of(out).push_str(json);
+        self.open.pop();
+        self.value_ended();
+        Some(1)
+    }
+
+    fn in_word(&mut self, role: Role, character: char, rest: &str, out: &mut String) -> Step {
+        let run = rest.find(|c| !self.continues_word(c, role)).unwrap_or(rest.len());
+        if run > 0 {
+            self.word.push_str(rest.get(..run).unwrap_or_default());
+            return Some(run);
+        }
+        if matches!(self.syntax, Syntax::Python) && matches!(character, '"' | '\'') {
+            let escapes = string_prefix(&self.word)?;
+            self.word.clear();
+            if role == Role::Argument {
+                self.name_positional(out)?;
+            }
+            self.sink.of(out).push('"');
+            self.state = State::Quoted(role.without_name(), Quoted::python(character, escapes));
+            return Some(1);
+        }
+        match role {
+            Role::Argument => self.state = State::WordEnded,
+            Role::Key => {
+                let word = std::mem::take(&mut self.word);
+                match self.syntax {
+                    Syntax::Python => write_key(&word, self.sink.of(out)),
+                    Syntax::BareKeys(_) => write_string(word.trim_end(), self.sink.of(out)),
+                }
+                self.state = State::Colon;
+            }
+            Role::Value => self.end_word_value(out),
+        }
+        Some(0)
+    }
+
+    fn end_word_value(&mut self, out: &mut String) {
+        let word = std::mem::take(&mut self.word);
+        write_word(word.trim_end(), self.sink.of(out));
+        self.value_ended();
+    }
+
+    /// A piece of a string has been read, perhaps the last.
+    fn after_piece(&mut self, role: Role, taken: Taken, out: &mut String) -> usize {
+        if taken.ended {
+            let may_go_on = matches!(self.syntax, Syntax::Python) && !self.open.is_empty();
+            if may_go_on {
+                self.state = State::QuotedEnded(role);
+            } else {
+                self.end_string(role, out);
+            }
+        }
+        taken.bytes
+    }
+
+    /// The first character after a Python string that is no whitespace.
+    fn after_string(&mut self, role: Role, character: char, out: &mut String) -> Step {
+        if matches!(character, '"' | '\'') {
+            self.state = State::Quoted(role, Quoted::python(character, Escapes::Python));
+            return Some(1);
+        }
+        if self.starts_word(character) {
+            self.state = State::Prefix(role);
+            return Some(0);
+        }
+        self.end_string(role, out);
+        Some(0)
+    }
+
+    fn in_prefix(&mut self, role: Role, character: char) -> Step {
+        if matches!(character, '"' | '\'') {
+            let escapes = string_prefix(&self.word)?;
+            self.word.clear();
+            self.state = State::Quoted(role, Quoted::python(character, escapes));
+        } else if self.word.len() < 2 && character.is_ascii_alphabetic() {
+            self.word.push(character);
+        } else {
+            return None;
+        }
+        Some(1)
+    }
+
+    fn end_string(&mut self, role: Role, out: &mut String) {
+        self.sink.of(out).push('"');
+        match role {
+            Role::Key => self.state = State::Colon,
+            Role::Value | Role::Argument => self.value_ended(),
+        }
+    }
+
+    fn write_decoded(&mut self, out: &mut String) {
+        escape(&self.decoded, self.sink.of(out));
+        self.decoded.clear();
+    }
+
+    fn value_ended(&mut self) {
+        self.state = if self.open.is_empty() { State::Done } else { State::After };
+    }
+
+    fn starts_word(&self, character: char) -> bool {
+        match &self.syntax {
+            Syntax::Python => is_word_character(character),
+            Syntax::BareKeys(delimiter) => {
+                !matches!(character, ',' | ':' | '{' | '}' | '[' | ']' | ')' | '"')
+                    && !delimiter.starts_with(character)
+            }
+        }
+    }
+
+    fn continues_word(&self, character: char, role: Role) -> bool {
+        match &self.syntax {
+            Syntax::Python => is_word_character(character),
+            Syntax::BareKeys(delimiter) => {
+                let ends = match role {
+                    Role::Key => matches!(character, ':' | ',' | '{' | '}'),
+                    _ => matches!(character, ',' | '{' | '}' | '[' | ']'),
+                };
+                !ends && !delimiter.starts_with(character)
+            }
+        }
+    }
+}
+
+fn is_whitespace(character: char) -> bool {
+    matches!(character, ' ' | '\n' | '\r' | '\t')
+}
+
+/// Of numbers, names, dotted names and dates.
+fn is_word_character(character: char) -> bool {
+    character.is_alphanumeric() || matches!(character, '_' | '.' | '+' | '-')
+}
+
+/// What a backslash does in a string with this prefix. Bytes and formatted strings are read as the
+/// text they are written with.
+fn string_prefix(word: &str) -> Option<Escapes> {
+    match word.to_ascii_lowercase().as_str() {
+        "b" | "f" | "u" => Some(Escapes::Python),
+        "r" | "rb" | "br" | "rf" | "fr" => Some(Escapes::Raw),
+        _ => None,
+    }
+}
