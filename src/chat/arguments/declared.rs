@@ -169,16 +169,16 @@ impl<'a> Reader<'a> {
 fn own_types(schema: &Map<String, Value>) -> Option<u8> {
     let named = match schema.get("type") {
         Some(Value::String(name)) => bit(name),
-        Some(Value::Array(names)) => {
-            names.iter().map(|name| name.as_str().and_then(bit)).try_fold(0, |all, one| {
-                one.map(|one| all | one)
-            })
-        }
+        Some(Value::Array(names)) => names
+            .iter()
+            .map(|name| name.as_str().and_then(bit))
+            .try_fold(0, |all, one| one.map(|one| all | one)),
         _ => None,
     };
-    let listed = schema.get("enum").and_then(Value::as_array).map(|values| {
-        values.iter().map(bit_of).fold(0, |all, one| all | one)
-    });
+    let listed = schema
+        .get("enum")
+        .and_then(Value::as_array)
+        .map(|values| values.iter().map(bit_of).fold(0, |all, one| all | one));
     let constant = schema.get("const").map(bit_of);
     intersection(intersection(named, listed), constant)
 }
@@ -187,7 +187,8 @@ fn branches<'a>(
     schema: &'a Map<String, Value>,
     keywords: &[&str],
 ) -> impl Iterator<Item = &'a Value> {
-    let lists: Vec<_> = keywords.iter().filter_map(|keyword| schema.get(*keyword)?.as_array()).collect();
+    let lists: Vec<_> =
+        keywords.iter().filter_map(|keyword| schema.get(*keyword)?.as_array()).collect();
     lists.into_iter().flatten()
 }
 

@@ -12,9 +12,9 @@ pub(super) fn fit(text: &str, declared: DeclaredTypes) -> Option<String> {
     if declared == DeclaredTypes::string() {
         return None;
     }
-    constant(text, declared).or_else(|| number_that_fits(text, declared)).or_else(|| {
-        bracketed(text, declared)
-    })
+    constant(text, declared)
+        .or_else(|| number_that_fits(text, declared))
+        .or_else(|| bracketed(text, declared))
 }
 
 fn constant(text: &str, declared: DeclaredTypes) -> Option<String> {

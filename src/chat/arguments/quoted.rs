@@ -237,10 +237,8 @@ impl Quoted {
                 let pair = 0x10000 + ((high - 0xd800) << 10) + (value - 0xdc00);
                 decoded.push(char::from_u32(pair).unwrap_or(char::REPLACEMENT_CHARACTER));
             }
-            _ => self.character(
-                char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER),
-                decoded,
-            ),
+            _ => self
+                .character(char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER), decoded),
         }
     }
 

@@ -97,9 +97,7 @@ impl Unwrap {
         let after = self.wrapping.after();
         (0..=after.len())
             .rev()
-            .find(|&length| {
-                after.get(..length).is_some_and(|start| self.held.ends_with(start))
-            })
+            .find(|&length| after.get(..length).is_some_and(|start| self.held.ends_with(start)))
             .unwrap_or(0)
     }
 }
