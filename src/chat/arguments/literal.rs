@@ -1,22 +1,20 @@
 //! Python literals and dictionaries with bare keys: the brackets and what stands between them.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde_json::Value;
 
 use super::converter::{MAX_DEPTH, Progress};
-use super::delimited::{Delimited, Delimiter, Opening};
+use super::declared::DeclaredTypes;
+use super::delimited::{Delimited, Opening};
 use super::json_string::Taken;
 use super::quoted::{Escapes, Quoted};
 use super::sink::Sink;
+use super::syntax::{StringStart, Syntax, is_whitespace, python_string, string_prefix};
+use super::typed::TypedText;
 use super::word::{write_key, write_word};
 use super::write::{escape, write_string};
-
-/// What is read.
-#[derive(Clone, Debug)]
-pub(super) enum Syntax {
-    Python,
-    /// Words run up to the next comma, colon or bracket; strings stand between delimiters.
-    BareKeys(Delimiter),
-}
 
 /// A value of which part has been read.
 #[derive(Clone, Debug)]
@@ -26,6 +24,10 @@ pub(super) struct Literal {
     open: Vec<Bracket>,
     /// Names for the positional arguments of a call that have not been given.
     parameters: VecDeque<String>,
+    /// What types delimited strings of the outermost object.
+    schema: Option<Arc<Value>>,
+    /// The last bare key.
+    key: String,
     /// The word at hand.
     word: String,
     /// What a string said in the piece of text at hand.
@@ -53,6 +55,8 @@ enum State {
     /// In the delimiter that opens a string, after so many bytes.
     Opening(Role, usize),
     Delimited(Role, Delimited),
+    /// In a delimited string that is to be of a declared type.
+    Typed(Delimited, Box<TypedText>),
     Quoted(Role, Quoted),
     /// The closing quote is not written: an adjacent string goes on with the same.
     QuotedEnded(Role),
@@ -102,6 +106,8 @@ impl Literal {
             state: State::Value,
             open: Vec::new(),
             parameters: VecDeque::new(),
+            schema: None,
+            key: String::new(),
             word: String::new(),
             decoded: String::new(),
             sink: Sink::default(),
@@ -115,6 +121,11 @@ impl Literal {
         literal.open.push(Bracket::Call);
         literal.parameters = parameters;
         literal
+    }
+
+    /// An object of arguments whose delimited strings may spell other types, by this schema.
+    pub(super) fn typed(syntax: Syntax, tool_parameters: Arc<Value>) -> Self {
+        Self { schema: Some(tool_parameters), ..Self::new(syntax) }
     }
 
     pub(super) fn push(&mut self, text: &str, out: &mut String) -> Progress {
@@ -161,11 +172,24 @@ impl Literal {
                 self.write_decoded(out);
                 Some(self.after_piece(role, taken, out))
             }
+            State::Typed(string, typed) => {
+                let taken = string.push(rest, &mut self.decoded);
+                typed.push(&self.decoded, out);
+                self.decoded.clear();
+                if taken.ended {
+                    if let State::Typed(_, typed) = std::mem::replace(&mut self.state, State::After)
+                    {
+                        typed.finish(out);
+                    }
+                    self.value_ended();
+                }
+                Some(taken.bytes)
+            }
             State::Opening(role, seen) => {
                 let Syntax::BareKeys(delimiter) = &self.syntax else { return None };
                 if delimiter.open(seen, character)? == Opening::Whole {
-                    self.state = State::Delimited(*role, Delimited::new(delimiter.clone()));
-                    self.sink.of(out).push('"');
+                    let (role, string) = (*role, Delimited::new(delimiter.clone()));
+                    self.state = self.in_delimited(role, string, out);
                 }
                 Some(character.len_utf8())
             }
@@ -234,39 +258,49 @@ impl Literal {
             (State::First | State::Next, Some(Bracket::Call)) => Role::Argument,
             _ => Role::Value,
         };
-        if self.starts_word(character) {
+        if self.syntax.starts_word(character) {
             self.separate(out);
             self.state = State::Word(role);
             return Some(0);
         }
-        let next = self.string_state(role.without_name(), character);
-        if next.is_none() && !self.may_open(role, character) {
+        let string = self.syntax.string(character);
+        let may_open = self.syntax.opens_bracket(character)
+            && role != Role::Key
+            && self.open.len() < MAX_DEPTH;
+        if string.is_none() && !may_open {
             return None;
         }
         self.separate(out);
         if role == Role::Argument {
             self.name_positional(out)?;
         }
-        match next {
-            Some(state) => {
-                // The first character of a delimiter is read by the state itself.
-                let bytes = if matches!(state, State::Opening(..)) { 0 } else { 1 };
-                if matches!(state, State::Quoted(..)) {
-                    self.sink.of(out).push('"');
-                }
-                self.state = state;
-                Some(bytes)
+        match string {
+            Some(StringStart::Quote(string)) => {
+                self.sink.of(out).push('"');
+                self.state = State::Quoted(role.without_name(), string);
+                Some(1)
+            }
+            Some(StringStart::Delimiter) => {
+                self.state = State::Opening(role.without_name(), 0);
+                Some(0)
             }
             None => Some(self.open_bracket(character, out)),
         }
     }
 
-    fn may_open(&self, role: Role, character: char) -> bool {
-        let is_bracket = match &self.syntax {
-            Syntax::Python => matches!(character, '[' | '{' | '('),
-            Syntax::BareKeys(_) => matches!(character, '[' | '{'),
-        };
-        is_bracket && role != Role::Key && self.open.len() < MAX_DEPTH
+    /// The state after an opening delimiter.
+    fn in_delimited(&mut self, role: Role, string: Delimited, out: &mut String) -> State {
+        if let Some(schema) = &self.schema
+            && role == Role::Value
+            && self.open == [Bracket::Dict]
+        {
+            let declared = DeclaredTypes::of_parameter(schema, &self.key);
+            if !declared.is_unknown() {
+                return State::Typed(string, Box::new(TypedText::new(declared)));
+            }
+        }
+        self.sink.of(out).push('"');
+        State::Delimited(role, string)
     }
 
     /// Writes the comma before an item that is not the first.
@@ -287,20 +321,6 @@ impl Literal {
         let out = self.sink.of(out);
         write_string(name, out);
         out.push(':');
-    }
-
-    /// The state in a string that starts with this character, if one does.
-    fn string_state(&self, role: Role, character: char) -> Option<State> {
-        match &self.syntax {
-            Syntax::Python if matches!(character, '"' | '\'') => {
-                Some(State::Quoted(role, Quoted::python(character, Escapes::Python)))
-            }
-            Syntax::BareKeys(delimiter) if delimiter.starts_with(character) => {
-                Some(State::Opening(role, 0))
-            }
-            Syntax::BareKeys(_) if character == '"' => Some(State::Quoted(role, Quoted::json())),
-            _ => None,
-        }
     }
 
     fn open_bracket(&mut self, character: char, out: &mut String) -> usize {
@@ -341,20 +361,18 @@ impl Literal {
     }
 
     fn in_word(&mut self, role: Role, character: char, rest: &str, out: &mut String) -> Step {
-        let run = rest.find(|c| !self.continues_word(c, role)).unwrap_or(rest.len());
+        let syntax = &self.syntax;
+        let run = match role {
+            Role::Key => rest.find(|c| !syntax.continues_key(c)),
+            Role::Value | Role::Argument => rest.find(|c| !syntax.continues_value(c)),
+        };
+        let run = run.unwrap_or(rest.len());
         if run > 0 {
             self.word.push_str(rest.get(..run).unwrap_or_default());
             return Some(run);
         }
-        if matches!(self.syntax, Syntax::Python) && matches!(character, '"' | '\'') {
-            let escapes = string_prefix(&self.word)?;
-            self.word.clear();
-            if role == Role::Argument {
-                self.name_positional(out)?;
-            }
-            self.sink.of(out).push('"');
-            self.state = State::Quoted(role.without_name(), Quoted::python(character, escapes));
-            return Some(1);
+        if self.syntax.joins_strings() && matches!(character, '"' | '\'') {
+            return self.end_prefix(role, character, out);
         }
         match role {
             Role::Argument => self.state = State::WordEnded,
@@ -362,13 +380,28 @@ impl Literal {
                 let word = std::mem::take(&mut self.word);
                 match self.syntax {
                     Syntax::Python => write_key(&word, self.sink.of(out)),
-                    Syntax::BareKeys(_) => write_string(word.trim_end(), self.sink.of(out)),
+                    Syntax::BareKeys(_) => {
+                        word.trim_end().clone_into(&mut self.key);
+                        write_string(&self.key, self.sink.of(out));
+                    }
                 }
                 self.state = State::Colon;
             }
             Role::Value => self.end_word_value(out),
         }
         Some(0)
+    }
+
+    /// A quote after a word, which must be the prefix of a string.
+    fn end_prefix(&mut self, role: Role, quote: char, out: &mut String) -> Step {
+        let string = python_string(quote, string_prefix(&self.word)?)?;
+        self.word.clear();
+        if role == Role::Argument {
+            self.name_positional(out)?;
+        }
+        self.sink.of(out).push('"');
+        self.state = State::Quoted(role.without_name(), string);
+        Some(1)
     }
 
     fn end_word_value(&mut self, out: &mut String) {
@@ -380,8 +413,7 @@ impl Literal {
     /// A piece of a string has been read, perhaps the last.
     fn after_piece(&mut self, role: Role, taken: Taken, out: &mut String) -> usize {
         if taken.ended {
-            let may_go_on = matches!(self.syntax, Syntax::Python) && !self.open.is_empty();
-            if may_go_on {
+            if self.syntax.joins_strings() && !self.open.is_empty() {
                 self.state = State::QuotedEnded(role);
             } else {
                 self.end_string(role, out);
@@ -392,11 +424,11 @@ impl Literal {
 
     /// The first character after a Python string that is no whitespace.
     fn after_string(&mut self, role: Role, character: char, out: &mut String) -> Step {
-        if matches!(character, '"' | '\'') {
-            self.state = State::Quoted(role, Quoted::python(character, Escapes::Python));
+        if let Some(string) = python_string(character, Escapes::Python) {
+            self.state = State::Quoted(role, string);
             return Some(1);
         }
-        if self.starts_word(character) {
+        if self.syntax.starts_word(character) {
             self.state = State::Prefix(role);
             return Some(0);
         }
@@ -406,9 +438,8 @@ impl Literal {
 
     fn in_prefix(&mut self, role: Role, character: char) -> Step {
         if matches!(character, '"' | '\'') {
-            let escapes = string_prefix(&self.word)?;
+            self.state = State::Quoted(role, python_string(character, string_prefix(&self.word)?)?);
             self.word.clear();
-            self.state = State::Quoted(role, Quoted::python(character, escapes));
         } else if self.word.len() < 2 && character.is_ascii_alphabetic() {
             self.word.push(character);
         } else {
@@ -432,47 +463,5 @@ impl Literal {
 
     fn value_ended(&mut self) {
         self.state = if self.open.is_empty() { State::Done } else { State::After };
-    }
-
-    fn starts_word(&self, character: char) -> bool {
-        match &self.syntax {
-            Syntax::Python => is_word_character(character),
-            Syntax::BareKeys(delimiter) => {
-                !matches!(character, ',' | ':' | '{' | '}' | '[' | ']' | ')' | '"')
-                    && !delimiter.starts_with(character)
-            }
-        }
-    }
-
-    fn continues_word(&self, character: char, role: Role) -> bool {
-        match &self.syntax {
-            Syntax::Python => is_word_character(character),
-            Syntax::BareKeys(delimiter) => {
-                let ends = match role {
-                    Role::Key => matches!(character, ':' | ',' | '{' | '}'),
-                    _ => matches!(character, ',' | '{' | '}' | '[' | ']'),
-                };
-                !ends && !delimiter.starts_with(character)
-            }
-        }
-    }
-}
-
-fn is_whitespace(character: char) -> bool {
-    matches!(character, ' ' | '\n' | '\r' | '\t')
-}
-
-/// Of numbers, names, dotted names and dates.
-fn is_word_character(character: char) -> bool {
-    character.is_alphanumeric() || matches!(character, '_' | '.' | '+' | '-')
-}
-
-/// What a backslash does in a string with this prefix. Bytes and formatted strings are read as the
-/// text they are written with.
-fn string_prefix(word: &str) -> Option<Escapes> {
-    match word.to_ascii_lowercase().as_str() {
-        "b" | "f" | "u" => Some(Escapes::Python),
-        "r" | "rb" | "br" | "rf" | "fr" => Some(Escapes::Raw),
-        _ => None,
     }
 }

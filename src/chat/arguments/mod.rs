@@ -31,6 +31,7 @@ mod nested;
 mod number;
 mod quoted;
 mod sink;
+mod syntax;
 mod typed;
 mod word;
 mod wrapping;

@@ -68,18 +68,19 @@ impl TypedText {
     }
 
     /// The text has ended: writes the rest of the value, which is then whole.
-    pub fn finish(mut self, out: &mut String) {
-        self.unwrap.finish(&mut self.piece);
-        match self.state {
+    pub fn finish(self, out: &mut String) {
+        let Self { types, unwrap, state, mut piece } = self;
+        unwrap.finish(&mut piece);
+        match state {
             State::Waiting { mut text, .. } => {
-                text.push_str(&self.piece);
-                match fit(&text, self.types) {
+                text.push_str(&piece);
+                match fit(&text, types) {
                     Some(json) => out.push_str(&json),
                     None => write_string(&text, out),
                 }
             }
             State::String => {
-                escape(&self.piece, out);
+                escape(&piece, out);
                 out.push('"');
             }
         }

@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::super::{Converter, Dialect, Progress};
 use super::{End, assert_broken_at, convert, run_all_ways, table};
 
@@ -35,6 +37,32 @@ fn function_gemma_and_others() {
     table(&Dialect::Delimited("aab".into()), &[("{k:aabxaaaab}", r#"{"k":"xaa"}"#)]);
     table(&Dialect::Delimited("".into()), &[(r#"{k:"v",l:w<}"#, r#"{"k":"v","l":"w<"}"#)]);
     table(&Dialect::Delimited("｜".into()), &[("{k:｜v｜}", r#"{"k":"v"}"#)]);
+}
+
+#[test]
+fn delimited_arguments_take_the_declared_type() {
+    let parameters = json!({"properties": {
+        "room": {"type": "string"}, "level": {"type": "integer"}, "on": {"type": "boolean"},
+        "tags": {"type": "array"}, "zip": {"type": ["string", "null"]},
+    }});
+    let typed = Converter::typed(Dialect::FunctionGemma, parameters.into());
+    for (text, json) in [
+        (
+            "{room:<escape>3<escape>,level:<escape>3<escape>,on:<escape>True<escape>,x:<escape>4<escape>}",
+            r#"{"room":"3","level":3,"on":true,"x":"4"}"#,
+        ),
+        (
+            "{tags:<escape>['a']<escape>,zip:<escape>03106<escape>,level:<escape>low<escape>}",
+            r#"{"tags":["a"],"zip":"03106","level":"low"}"#,
+        ),
+        (
+            "{tags:[<escape>1<escape>],o:{level:<escape>1<escape>}}",
+            r#"{"tags":["1"],"o":{"level":"1"}}"#,
+        ),
+        ("{level: 3,room:<escape><escape>}", r#"{"level":3,"room":""}"#),
+    ] {
+        assert_eq!(convert(&typed, text), json);
+    }
 }
 
 #[test]

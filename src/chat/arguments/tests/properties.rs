@@ -128,6 +128,10 @@ fn converters() -> Vec<Converter> {
         Converter::new(Dialect::Gemma4),
         Converter::new(Dialect::FunctionGemma),
         Converter::new(Dialect::Delimited("''".into())),
+        Converter::typed(
+            Dialect::Gemma4,
+            json!({"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}}).into(),
+        ),
         Converter::call_arguments(["a", "b"]),
         Converter::json_arguments(),
     ]
