@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::delimited::Delimiter;
 use super::json::Json;
-use super::literal::{Literal, Syntax};
+use super::literal::Literal;
 use super::nested::Arguments;
+use super::syntax::Syntax;
 
 /// Brackets that may be open at once. More is [`Progress::Broken`]: no client's JSON library reads
 /// deeper text by default (Python's stops near 1,000, serde_json at 128).
@@ -29,6 +32,20 @@ pub enum Dialect {
     /// `{k:v}` with bare keys and strings between two of this delimiter, as a template's own
     /// description may ask for. Empty: only double-quoted strings.
     Delimited(Arc<str>),
+}
+
+impl Dialect {
+    /// The syntax of those that are not JSON.
+    fn syntax(&self) -> Option<Syntax> {
+        let delimiter = match self {
+            Self::Json => return None,
+            Self::Python => return Some(Syntax::Python),
+            Self::Gemma4 => "<|\"|>",
+            Self::FunctionGemma => "<escape>",
+            Self::Delimited(delimiter) => delimiter,
+        };
+        Some(Syntax::BareKeys(Delimiter::new(delimiter)))
+    }
 }
 
 /// Where a value stands after a push. Positions are bytes of the text of that push.
@@ -68,18 +85,24 @@ enum Kind {
 impl Converter {
     /// One value of any type.
     pub fn new(dialect: Dialect) -> Self {
-        let kind = match dialect {
-            Dialect::Json => Kind::Json(Json::new()),
-            Dialect::Python => Kind::Literal(Literal::new(Syntax::Python)),
-            Dialect::Gemma4 => Self::delimited("<|\"|>"),
-            Dialect::FunctionGemma => Self::delimited("<escape>"),
-            Dialect::Delimited(delimiter) => Self::delimited(&delimiter),
+        let kind = match dialect.syntax() {
+            None => Kind::Json(Json::new()),
+            Some(syntax) => Kind::Literal(Literal::new(syntax)),
         };
         Self { kind }
     }
 
-    fn delimited(delimiter: &str) -> Kind {
-        Kind::Literal(Literal::new(Syntax::BareKeys(Delimiter::new(delimiter))))
+    /// An object of arguments for a tool with these `parameters`. In the dialects with bare keys
+    /// the delimited string of an argument is read as [`super::TypedText`] reads a parameter of a
+    /// declared type, since some templates (FunctionGemma's) put every value between delimiters.
+    /// Strings within lists and objects are strings, and the other dialects say of each value what
+    /// type it has.
+    pub fn typed(dialect: Dialect, tool_parameters: Arc<Value>) -> Self {
+        let kind = match dialect.syntax() {
+            None => Kind::Json(Json::new()),
+            Some(syntax) => Kind::Literal(Literal::typed(syntax, tool_parameters)),
+        };
+        Self { kind }
     }
 
     /// The arguments of a Python call whose `name(` has been read: everything up to and with the

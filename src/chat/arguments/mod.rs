@@ -18,9 +18,11 @@
 //!
 //! JSON comes out as the model wrote it, whitespace included; the other dialects come out compact.
 
+mod candidate;
 mod converter;
 mod declared;
 mod delimited;
+mod fit;
 mod json;
 mod json_string;
 mod literal;
@@ -28,6 +30,8 @@ mod members;
 mod nested;
 mod number;
 mod quoted;
+mod sink;
+mod syntax;
 mod typed;
 mod word;
 mod wrapping;
