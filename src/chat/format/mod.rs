@@ -84,8 +84,6 @@ pub struct Reasoning {
     pub close: Text,
     /// Canonical whitespace between `close` and content.
     pub gap_after: Text,
-    /// Other ends: what a model writes when it goes straight to something else.
-    pub also_close: Vec<Text>,
     /// Where the markers count. `<think>` in the middle of content is prose that speaks of it;
     /// a marker that is a token of its own means what it says wherever it stands.
     pub place: Place,

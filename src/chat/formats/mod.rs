@@ -12,7 +12,7 @@ mod plain;
 mod python;
 
 use super::detect::Evidence;
-use super::format::{ChatFormat, Marker, Member, Piece, Place, Reasoning, ReasoningMode, Text};
+use super::format::{ChatFormat, Member, Piece, Place, Reasoning, ReasoningMode, Text};
 
 /// A known format and what it is known by.
 pub struct Family {
@@ -125,6 +125,7 @@ fn name_arguments_and_id() -> Piece {
 
 #[cfg(test)]
 mod tests {
+    use super::super::format::{Envelope, Marker};
     use super::*;
 
     #[test]
@@ -152,8 +153,8 @@ mod tests {
             assert!(!tools.trigger().is_empty() || named, "{}", family.name);
             let names = tools.call.iter().any(|piece| match piece {
                 Piece::Name => true,
-                Piece::Envelope(super::super::format::Envelope::NameIsKey) => true,
-                Piece::Envelope(super::super::format::Envelope::Members(members)) => {
+                Piece::Envelope(Envelope::NameIsKey) => true,
+                Piece::Envelope(Envelope::Members(members)) => {
                     members.iter().any(|Marker { member, .. }| *member == Member::Name)
                 }
                 _ => false,

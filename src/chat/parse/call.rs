@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::envelope::EnvelopeReader;
 use super::literal::{Match, SPACE_MAX, match_any, match_text};
 use super::machine::{Machine, State};
-use super::parameters::ParametersReader;
+use super::parameters::{Around, ParametersReader};
 use crate::chat::arguments::{Converter, Dialect, Progress};
 use crate::chat::format::{ArgumentSyntax, ChatFormat, Piece, Place, ToolSyntax};
 
@@ -66,6 +66,8 @@ pub(super) enum Took {
     Done { back: usize },
     /// The piece has ended, and so have those before this one.
     Skip { to: usize, back: usize },
+    /// The piece goes on, and reads what is left again.
+    Again { back: usize },
     /// It is no call, or a broken one.
     No { back: usize },
 }
@@ -93,6 +95,7 @@ impl Call {
         call.verdict = Verdict::Known(index);
         name.clone_into(&mut call.name);
         call.go_to(Step::Call(at), syntax);
+        call.piece = Reader::Object(Box::new(Converter::json_arguments()));
         Some(call)
     }
 
@@ -103,17 +106,11 @@ impl Call {
             Step::Open(_) | Step::Between | Step::Close(_) => None,
         };
         self.piece = match piece {
-            Some(Piece::Arguments(ArgumentSyntax::Object(Dialect::Json))) => {
-                Reader::Object(Box::new(Converter::json_arguments()))
-            }
-            Some(Piece::Arguments(ArgumentSyntax::Object(dialect))) => {
-                Reader::Object(Box::new(Converter::new(dialect.clone())))
-            }
             Some(Piece::Arguments(ArgumentSyntax::Parameters(_))) => {
                 Reader::Parameters(Box::default())
             }
             Some(Piece::Envelope(_)) => Reader::Envelope(Box::default()),
-            // A Python call needs to know its function: see `Machine::decide`.
+            // Other arguments must know their function: see `Machine::prepare_arguments`.
             _ => Reader::Held(String::new()),
         };
     }
@@ -166,6 +163,12 @@ impl Machine {
                 self.proceed(call, syntax, next, back);
             }
             Took::Skip { to, back } => self.proceed(call, syntax, Step::Call(to), back),
+            Took::Again { back } => {
+                let again = call.raw.split_off(call.raw.len().saturating_sub(back));
+                self.settle_before(&mut call, again.len());
+                self.read_again(&again);
+                self.state = State::Call(call);
+            }
             Took::No { back } => self.abandon(*call, syntax, back),
         }
     }
@@ -195,16 +198,29 @@ impl Machine {
         };
         call.go_to(next, syntax);
         if let Step::Call(at) = next {
-            if matches!(
-                syntax.call.get(at),
-                Some(Piece::Arguments(ArgumentSyntax::PythonCall))
-            ) {
-                self.decide(&mut call, again.len());
-                let parameters = self.options.tools.parameters(&call.name);
-                call.piece = Reader::Object(Box::new(Converter::call_arguments(parameters)));
-            }
+            self.prepare_arguments(&mut call, syntax.call.get(at));
         }
         self.state = State::Call(call);
+    }
+
+    /// Makes the reader of arguments that must know their function.
+    fn prepare_arguments(&mut self, call: &mut Call, piece: Option<&Piece>) {
+        let Some(Piece::Arguments(arguments)) = piece else { return };
+        let tools = Arc::clone(&self.options.tools);
+        let converter = match arguments {
+            ArgumentSyntax::PythonCall => {
+                // The bracket before has made it a call.
+                self.decide(call);
+                Converter::call_arguments(tools.parameters(&call.name))
+            }
+            ArgumentSyntax::Object(Dialect::Json) => Converter::json_arguments(),
+            ArgumentSyntax::Object(dialect) => match tools.schema(&call.name) {
+                Some(schema) => Converter::typed(dialect.clone(), schema),
+                None => Converter::new(dialect.clone()),
+            },
+            ArgumentSyntax::Parameters(_) => return,
+        };
+        call.piece = Reader::Object(Box::new(converter));
     }
 
     fn piece_letter(&mut self, call: &mut Call, syntax: &ToolSyntax, at: usize, letter: char) -> Took {
@@ -238,7 +254,7 @@ impl Machine {
                 else {
                     return Took::No { back: 0 };
                 };
-                let took = reader.letter(self, call, shape, syntax, at, letter);
+                let took = reader.letter(self, call, Around::new(shape, syntax, at), letter);
                 call.piece = Reader::Parameters(reader);
                 took
             }
@@ -268,7 +284,7 @@ impl Machine {
             if !call.early.starts_with('{') {
                 return Took::No { back: text.len() };
             }
-            self.decide(call, 0);
+            self.decide(call);
         }
         match progress {
             Progress::Open => Took::More,
@@ -303,8 +319,7 @@ impl Machine {
     }
 
     /// All but the arguments has been read: it is a call, of a function that is on offer or not.
-    /// `behind`: bytes to be read again that are not in the raw text any more.
-    pub(super) fn decide(&mut self, call: &mut Call, _behind: usize) {
+    pub(super) fn decide(&mut self, call: &mut Call) {
         if call.verdict != Verdict::Undecided {
             return;
         }
@@ -423,13 +438,26 @@ impl Machine {
                         reader.cut(&mut out);
                         false
                     }
-                    Reader::Parameters(_) | Reader::Held(_) => false,
+                    Reader::Parameters(reader) => {
+                        self.cut_parameters(call.step, reader, &mut out);
+                        false
+                    }
+                    Reader::Held(_) => false,
                 };
                 self.add_arguments(&mut call, &out);
                 if complete {
                     self.complete(&call);
                 }
             }
+        }
+    }
+}
+
+impl Machine {
+    fn cut_parameters(&self, step: Step, reader: &mut ParametersReader, out: &mut String) {
+        let (Step::Call(at), Some(syntax)) = (step, &self.format.tools) else { return };
+        if let Some(Piece::Arguments(ArgumentSyntax::Parameters(shape))) = syntax.call.get(at) {
+            reader.cut(shape, out);
         }
     }
 }

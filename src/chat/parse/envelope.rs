@@ -219,7 +219,7 @@ impl EnvelopeReader {
         let progress = converter.push(letter, &mut out);
         machine.add_arguments(call, &out);
         if !out.is_empty() && self.name.is_some() {
-            machine.decide(call, 0);
+            machine.decide(call);
         }
         match progress {
             Progress::Open => {
@@ -246,7 +246,7 @@ impl EnvelopeReader {
         self.name = Some(name);
         let came_late = self.has_arguments;
         if !is_known || came_late {
-            machine.decide(call, 0);
+            machine.decide(call);
             if came_late {
                 machine.complete(call);
             }
@@ -259,7 +259,7 @@ impl EnvelopeReader {
             if self.name.is_none() || place == Place::Start {
                 return Took::No { back: 0 };
             }
-            machine.decide(call, 0);
+            machine.decide(call);
         }
         if !self.has_arguments {
             machine.add_arguments(call, "{}");

@@ -1,13 +1,13 @@
 //! Arguments that are written as a block a parameter.
 
-use super::call::{Call, Took, Verdict};
+use super::call::{Call, Took};
 use super::literal::{Match, SPACE_MAX, first_word, match_any, match_text};
 use super::machine::Machine;
 use crate::chat::arguments::{DeclaredTypes, Members, TypedText};
-use crate::chat::format::{Parameters, Text, ToolSyntax, Typing, Wrapping};
+use crate::chat::format::{Parameters, Piece, ToolSyntax, Typing, Wrapping};
 
-/// Longest name of a parameter, in bytes.
-const KEY_MAX: usize = 512;
+/// Longest name of a parameter, with what ends it, in bytes.
+const NAME_MAX: usize = 512;
 
 /// Reads the parameters of one call.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,6 @@ pub(super) struct ParametersReader {
     members: Members,
     /// What was read and may be the start of what comes next.
     held: String,
-    key: String,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -24,11 +23,27 @@ enum State {
     /// Before a parameter or the end.
     #[default]
     Between,
-    Key,
-    KeyEnd,
-    Type,
-    TypeEnd,
+    Name,
+    /// The type of the parameter of this name.
+    Type(String),
     Value(Box<TypedText>),
+}
+
+/// The pieces around the parameters.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    pub(super) shape: &'a Parameters,
+    /// The pieces of the call after the parameters.
+    pub(super) following: &'a [Piece],
+    /// The index in the call of the first of these.
+    pub(super) following_at: usize,
+}
+
+impl<'a> Around<'a> {
+    pub(super) fn new(shape: &'a Parameters, syntax: &'a ToolSyntax, at: usize) -> Self {
+        let following = syntax.call.get(at + 1..).unwrap_or_default();
+        Self { shape, following, following_at: at + 1 }
+    }
 }
 
 impl ParametersReader {
@@ -37,129 +52,210 @@ impl ParametersReader {
         self.held.len()
     }
 
-    /// One letter of the piece at `at` of the call.
     pub(super) fn letter(
         &mut self,
         machine: &mut Machine,
         call: &mut Call,
-        shape: &Parameters,
-        syntax: &ToolSyntax,
-        at: usize,
+        around: Around,
         letter: char,
     ) -> Took {
         self.held.push(letter);
         match std::mem::take(&mut self.state) {
-            State::Between => self.between(machine, call, shape, syntax, at),
-            State::Key => {
-                self.state = State::Key;
-                self.word(&shape.name_end, State::KeyEnd)
-            }
-            State::KeyEnd => self.key_end(machine, call, shape),
-            State::Type => {
-                self.state = State::Type;
-                match &shape.typing {
-                    Typing::Schema => Took::No { back: 0 },
-                    Typing::StringFlag(end) | Typing::TypeName(end) => {
-                        self.word(end, State::TypeEnd)
-                    }
-                }
-            }
-            State::TypeEnd => self.type_end(machine, call, shape),
-            State::Value(value) => self.value(machine, call, shape, syntax, at, value),
+            State::Between => self.between(machine, call, around),
+            State::Name => self.name(machine, call, around.shape),
+            State::Type(name) => self.type_of(machine, call, around.shape, name),
+            State::Value(value) => self.value(machine, call, around, value),
         }
     }
 
-    fn between(
-        &mut self,
-        machine: &mut Machine,
-        call: &mut Call,
-        shape: &Parameters,
-        syntax: &ToolSyntax,
-        at: usize,
-    ) -> Took {
-        let mut may_come = match match_text(&shape.open, &self.held) {
-            Match::Full(length) => {
-                machine.decide(call, 0);
-                let back = self.held.len() - length.min(self.held.len());
+    /// The text has ended. A value whose end has been read is one; any other is cut off.
+    pub(super) fn cut(&mut self, shape: &Parameters, out: &mut String) {
+        if let State::Value(value) = std::mem::take(&mut self.state) {
+            if self.held.starts_with(shape.close.as_ref()) {
+                value.finish(out);
+            }
+        }
+    }
+
+    fn between(&mut self, machine: &mut Machine, call: &mut Call, around: Around) -> Took {
+        let mut may_come = match match_text(&around.shape.open, &self.held) {
+            Match::Full(_) => {
+                // An opener is complete with its last letter, so nothing is left of the held text.
                 self.held.clear();
-                self.key.clear();
-                self.state = State::Key;
-                // The opener ends with the letter that was read last: nothing is left over.
-                return if back == 0 { Took::More } else { Took::No { back: 0 } };
+                self.state = State::Name;
+                machine.decide(call);
+                return Took::More;
             }
             Match::More => true,
             Match::No => false,
         };
-        // Any text that follows in the call ends the parameters, should one before it be missing.
-        for (index, piece) in syntax.call.iter().enumerate().skip(at + 1) {
+        // Any text that follows ends the parameters, should the one before it be missing.
+        for (index, piece) in around.following.iter().enumerate() {
             match match_any(piece.texts(), &self.held) {
                 Match::Full(_) => {
-                    machine.decide(call, 0);
-                    let mut out = String::new();
-                    std::mem::take(&mut self.members).end(&mut out);
-                    machine.add_arguments(call, &out);
-                    machine.complete(call);
-                    return Took::Skip { to: index, back: std::mem::take(&mut self.held).len() };
+                    self.end(machine, call);
+                    let back = std::mem::take(&mut self.held).len();
+                    return Took::Skip { to: around.following_at + index, back };
                 }
                 Match::More => may_come = true,
                 Match::No => {}
             }
         }
         if may_come {
-            self.state = State::Between;
             return Took::More;
         }
         Took::No { back: std::mem::take(&mut self.held).len() }
     }
 
-    /// A letter of a name or a type, which the first letter of `end` ends.
-    fn word(&mut self, end: &Text, then: State) -> Took {
-        let letter = self.held.chars().next_back();
-        if letter.is_some() && letter == end.trim_start().chars().next() {
-            let length = letter.map_or(0, char::len_utf8);
-            let rest = self.held.split_off(self.held.len() - length);
-            self.key_or_type(&then);
-            self.held = rest;
-            self.state = then;
-            // A text of one letter is complete with it.
-            return Took::More;
-        }
-        if self.held.len() > KEY_MAX { Took::No { back: 0 } } else { Took::More }
+    fn end(&mut self, machine: &mut Machine, call: &mut Call) {
+        machine.decide(call);
+        let mut out = String::new();
+        std::mem::take(&mut self.members).end(&mut out);
+        machine.add_arguments(call, &out);
+        machine.complete(call);
     }
 
-    /// Keeps the word that was read: a name until its value, a type in its place in `held`.
-    fn key_or_type(&mut self, then: &State) {
-        let word = std::mem::take(&mut self.held);
-        match then {
-            State::KeyEnd => word.trim().clone_into(&mut self.key),
-            _ => {
-                self.key.push('\0');
-                self.key.push_str(word.trim());
+    fn name(&mut self, machine: &mut Machine, call: &mut Call, shape: &Parameters) -> Took {
+        match split_at_end(&self.held, &shape.name_end) {
+            Split::Open => {
+                self.state = State::Name;
+                Took::More
             }
+            Split::Word(name) => {
+                let name = name.to_owned();
+                self.held.clear();
+                if shape.typing == Typing::Schema {
+                    let types = machine.options.tools.types(&call.name, &name);
+                    self.open_value(machine, call, shape, &name, types);
+                } else {
+                    self.state = State::Type(name);
+                }
+                Took::More
+            }
+            Split::Broken => Took::No { back: 0 },
         }
     }
 
-    fn key_end(&mut self, machine: &mut Machine, call: &mut Call, shape: &Parameters) -> Took {
-        let _ = (machine, call, shape);
-        Took::No { back: 0 }
-    }
-
-    fn type_end(&mut self, machine: &mut Machine, call: &mut Call, shape: &Parameters) -> Took {
-        let _ = (machine, call, shape);
-        Took::No { back: 0 }
-    }
-
-    fn value(
+    fn type_of(
         &mut self,
         machine: &mut Machine,
         call: &mut Call,
         shape: &Parameters,
-        syntax: &ToolSyntax,
-        at: usize,
-        value: Box<TypedText>,
+        name: String,
     ) -> Took {
-        let _ = (machine, call, shape, syntax, at, value, SPACE_MAX, first_word("x"));
-        let _ = (Verdict::Unknown, DeclaredTypes::unknown(), Wrapping::None);
-        Took::No { back: 0 }
+        let (Typing::StringFlag(end) | Typing::TypeName(end)) = &shape.typing else {
+            return Took::No { back: 0 };
+        };
+        let types = match split_at_end(&self.held, end) {
+            Split::Open => {
+                self.state = State::Type(name);
+                return Took::More;
+            }
+            Split::Broken => return Took::No { back: 0 },
+            Split::Word(word) => match (&shape.typing, word) {
+                (Typing::StringFlag(_), "true") => DeclaredTypes::string(),
+                (Typing::StringFlag(_), "false") => DeclaredTypes::not_string(),
+                (Typing::TypeName(_), word) => DeclaredTypes::named(word),
+                _ => machine.options.tools.types(&call.name, &name),
+            },
+        };
+        self.held.clear();
+        self.open_value(machine, call, shape, &name, types);
+        Took::More
+    }
+
+    fn open_value(
+        &mut self,
+        machine: &mut Machine,
+        call: &mut Call,
+        shape: &Parameters,
+        name: &str,
+        types: DeclaredTypes,
+    ) {
+        let mut out = String::new();
+        self.members.name(name, &mut out);
+        machine.add_arguments(call, &out);
+        self.state = State::Value(Box::new(match shape.wrapping {
+            Wrapping::None => TypedText::new(types),
+            Wrapping::Newlines => TypedText::between_newlines(types),
+            Wrapping::Cdata => TypedText::cdata(types),
+        }));
+    }
+
+    /// A letter of a value. What ends it must be followed by what may follow it: a value may well
+    /// speak of `</parameter>`.
+    fn value(
+        &mut self,
+        machine: &mut Machine,
+        call: &mut Call,
+        around: Around,
+        mut value: Box<TypedText>,
+    ) -> Took {
+        let mut out = String::new();
+        let close: &str = &around.shape.close;
+        loop {
+            match end_of_value(&self.held, around) {
+                Match::Full(_) => {
+                    value.finish(&mut out);
+                    machine.add_arguments(call, &out);
+                    // The held text is what ended the value and some of what follows it.
+                    let back = self.held.len() - close.len().min(self.held.len());
+                    self.held.clear();
+                    return Took::Again { back };
+                }
+                Match::More => break,
+                Match::No => {}
+            }
+            let length = self.held.chars().next().map_or(0, char::len_utf8);
+            let letter: String = self.held.drain(..length).collect();
+            value.push(&letter, &mut out);
+        }
+        machine.add_arguments(call, &out);
+        self.state = State::Value(value);
+        Took::More
+    }
+}
+
+/// Whether the held text is the end of a value and something that may follow it.
+fn end_of_value(held: &str, around: Around) -> Match {
+    let close: &str = &around.shape.close;
+    let Some(rest) = held.strip_prefix(close) else {
+        return if close.starts_with(held) { Match::More } else { Match::No };
+    };
+    let following = rest.trim_start();
+    if rest.len() - following.len() > SPACE_MAX {
+        return Match::No;
+    }
+    let texts = around.following.iter().flat_map(Piece::texts);
+    let mut verdict = if following.is_empty() { Match::More } else { Match::No };
+    for word in texts.chain([&around.shape.open]).filter_map(|text| first_word(text)) {
+        if following.starts_with(word) {
+            return Match::Full(held.len());
+        }
+        if word.starts_with(following) {
+            verdict = Match::More;
+        }
+    }
+    verdict
+}
+
+/// A word and what ends it.
+enum Split<'a> {
+    Open,
+    Word(&'a str),
+    Broken,
+}
+
+/// The word that `end` ends: the first letter of `end` is in no word.
+fn split_at_end<'a>(held: &'a str, end: &str) -> Split<'a> {
+    let Some(first) = end.trim_start().chars().next() else { return Split::Broken };
+    let Some(at) = held.find(first) else {
+        return if held.len() > NAME_MAX { Split::Broken } else { Split::Open };
+    };
+    let (word, rest) = held.split_at(at);
+    match match_text(end, rest) {
+        Match::Full(_) => Split::Word(word.trim()),
+        Match::More => Split::Open,
+        Match::No => Split::Broken,
     }
 }

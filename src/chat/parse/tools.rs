@@ -1,6 +1,7 @@
 //! The functions that an answer may call.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use crate::chat::arguments::DeclaredTypes;
 /// The functions that an answer may call, by name.
 #[derive(Clone, Debug, Default)]
 pub struct ToolSet {
-    by_name: HashMap<String, Value>,
+    by_name: HashMap<String, Arc<Value>>,
 }
 
 impl ToolSet {
@@ -21,7 +22,7 @@ impl ToolSet {
             let function = tool.get("function").unwrap_or(tool);
             let Some(name) = function.get("name").and_then(Value::as_str) else { continue };
             let parameters = function.get("parameters").cloned().unwrap_or_default();
-            by_name.insert(name.to_owned(), parameters);
+            by_name.insert(name.to_owned(), Arc::new(parameters));
         }
         Self { by_name }
     }
@@ -29,7 +30,7 @@ impl ToolSet {
     /// Only the functions that `keep` says yes to: one that is named, those that are allowed.
     pub fn only(&self, keep: impl Fn(&str) -> bool) -> Self {
         let kept = self.by_name.iter().filter(|(name, _)| keep(name));
-        Self { by_name: kept.map(|(name, schema)| (name.clone(), schema.clone())).collect() }
+        Self { by_name: kept.map(|(name, schema)| (name.clone(), Arc::clone(schema))).collect() }
     }
 
     /// Whether there is none.
@@ -45,6 +46,11 @@ impl ToolSet {
     /// The names, in no order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
+    }
+
+    /// The schema of a function's parameters.
+    pub(super) fn schema(&self, function: &str) -> Option<Arc<Value>> {
+        self.by_name.get(function).cloned()
     }
 
     /// What the function's schema says of one parameter.
