@@ -24,7 +24,11 @@ use crate::vocab::Vocabulary;
 use probe::Probe;
 
 /// The format of a model with this template. `source` is what `template` was compiled from.
-pub fn detect(source: &str, template: &ChatTemplate, vocabulary: Option<&Vocabulary>) -> ChatFormat {
+pub fn detect(
+    source: &str,
+    template: &ChatTemplate,
+    vocabulary: Option<&Vocabulary>,
+) -> ChatFormat {
     let probe = Probe::ask(template);
     let evidence = Evidence::new(source, probe.texts(), vocabulary);
     let format = match family_of(&evidence) {
@@ -75,9 +79,7 @@ fn family_of(evidence: &Evidence) -> Option<&'static Family> {
                 && !sign.none.iter().any(|text| evidence.shows(text))
         })
     };
-    let by_tokens = |family: &&&Family| {
-        family.tokens.iter().any(|token| evidence.has_token(token))
-    };
+    let by_tokens = |family: &&&Family| family.tokens.iter().any(|token| evidence.has_token(token));
     let last = families.last().copied();
     families.iter().find(by_signs).or_else(|| families.iter().find(by_tokens)).copied().or(last)
 }
@@ -93,12 +95,12 @@ fn end_of_turn<'a>(format: &ChatFormat, tail: &'a str) -> Option<&'a str> {
     let mut tail = tail.trim_start();
     let ends = format.channels.iter().flat_map(|channels| &channels.ends);
     let own: Vec<_> = format.content_marks.iter().chain(ends).collect();
-    while let Some(rest) = own.iter().find_map(|mark| tail.strip_prefix(mark.as_ref())) {
-        tail = rest.trim_start();
+    while let Some(mark) = own.iter().find(|mark| tail.starts_with(mark.as_ref())) {
+        if format.extra_stops.contains(mark) {
+            return None;
+        }
+        tail = tail.strip_prefix(mark.as_ref())?.trim_start();
     }
-    let stop = turn_end(tail)?;
-    // A header may follow at once where there is no marker of the turn's end.
-    let starts = format.channels.iter().flat_map(|channels| &channels.starts);
-    let mut starts = starts.map(AsRef::as_ref);
-    (!starts.any(|start: &str| start == stop)).then_some(stop)
+    // The next message may follow at once where there is no marker of the turn's end.
+    turn_end(tail).filter(|stop| !format.prefill.trim_start().starts_with(stop))
 }

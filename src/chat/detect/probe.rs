@@ -28,9 +28,9 @@ impl Probe {
             .render(&conversation(2), true, &Map::new())
             .or_else(|| ask.render(&conversation(1), true, &Map::new()));
         let turns = [user("Hi"), json!({"role": "assistant", "content": ANSWER}), user("Hm.")];
-        let prefills = [None, Some(true), Some(false)].into_iter().filter_map(|thinking| {
-            ask.prefill(&thinking.map_or_else(Map::new, |on| switches(on)))
-        });
+        let prefills = [None, Some(true), Some(false)]
+            .into_iter()
+            .filter_map(|thinking| ask.prefill(&thinking.map_or_else(Map::new, |on| switches(on))));
         Self {
             calls: calls.unwrap_or_default(),
             plain: ask.render(&turns, false, &Map::new()).unwrap_or_default(),
@@ -70,7 +70,12 @@ struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    fn render(&self, messages: &[Value], with_tools: bool, kwargs: &Map<String, Value>) -> Option<String> {
+    fn render(
+        &self,
+        messages: &[Value],
+        with_tools: bool,
+        kwargs: &Map<String, Value>,
+    ) -> Option<String> {
         let messages = self.template.prepare(messages, None).ok()?;
         let tools = tools();
         self.template.render(&input(&messages, with_tools.then_some(&tools), kwargs)).ok()

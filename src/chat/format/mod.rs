@@ -160,8 +160,8 @@ pub struct Channels {
     pub reasoning_header: Text,
     /// Canonical headers of content.
     pub content_headers: Vec<Text>,
-    /// Canonical text between two messages.
-    pub between: Text,
+    /// Canonical start of another message, after one of `ends`: also between two calls.
+    pub next: Text,
 }
 
 /// Where the ids of calls come from.

@@ -12,14 +12,26 @@ pub(super) const FAMILIES: &[Family] = &[
         rank: 10,
         signs: &[sign(&["<|channel|>", "llm-jp"])],
         tokens: &[],
-        build: |_| harmony("harmony_llmjp", " to=functions.", "<|channel|>commentary <|constrain|> json<|message|>"),
+        build: |_| {
+            harmony(
+                "harmony_llmjp",
+                " to=functions.",
+                "<|channel|>commentary <|constrain|> json<|message|>",
+            )
+        },
     },
     Family {
         name: "harmony",
         rank: 20,
         signs: &[sign(&["<|channel|>"])],
         tokens: &["<|channel|>"],
-        build: |_| harmony("harmony", "<|channel|>commentary to=functions.", " <|constrain|>json<|message|>"),
+        build: |_| {
+            harmony(
+                "harmony",
+                "<|channel|>commentary to=functions.",
+                " <|constrain|>json<|message|>",
+            )
+        },
     },
     Family {
         name: "muse_atem",
@@ -50,7 +62,7 @@ fn harmony(kind: &'static str, before_name: &'static str, after_name: &'static s
             "<|channel|>final<|message|>",
             "<|channel|>commentary<|message|>",
         ]),
-        between: Text::Borrowed("<|end|><|start|>assistant"),
+        next: Text::Borrowed("<|start|>assistant"),
     };
     ChatFormat {
         reasoning: Some(tags("<|channel|>analysis<|message|>", "<|end|>", ["", "", ""])),
@@ -58,7 +70,7 @@ fn harmony(kind: &'static str, before_name: &'static str, after_name: &'static s
         tools: Some(ToolSyntax {
             open: Vec::new(),
             call,
-            between: Text::Borrowed("<|start|>assistant"),
+            between: Text::Borrowed(""),
             close: Vec::new(),
             place: Place::Anywhere,
             arguments_sorted: false,
@@ -87,7 +99,7 @@ fn muse() -> ChatFormat {
         words: texts(&["to=self", "to=user"]),
         reasoning_header: Text::Borrowed(" to=self<|message|>"),
         content_headers: texts(&[" to=user<|message|>"]),
-        between: Text::Borrowed("<|eom|><|start|>assistant"),
+        next: Text::Borrowed("<|start|>assistant"),
     };
     ChatFormat {
         reasoning: Some(tags("to=self<|message|>", "<|eom|>", ["", "", ""])),

@@ -112,8 +112,8 @@ pub(super) const FAMILIES: &[Family] = &[
         build: |_| {
             let call = vec![Piece::text("<|function_call|>"), name_and_arguments()];
             ChatFormat {
-                content_marks: texts(&["<|message_sep|>"]),
                 tools: Some(blocks(call)),
+                extra_stops: texts(&["<|message_sep|>"]),
                 ..format("gigachat3_1")
             }
         },
@@ -195,7 +195,10 @@ pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "tool_calls_jsonl",
         rank: 370,
-        signs: &[sign(&["<tool_calls>", "\n...\n</tool_calls>"]), sign(&["<tool_calls>", "\\n...\\n</tool_calls>"])],
+        signs: &[
+            sign(&["<tool_calls>", "\n...\n</tool_calls>"]),
+            sign(&["<tool_calls>", "\\n...\\n</tool_calls>"]),
+        ],
         tokens: &[],
         build: |_| {
             let tools = list(
@@ -204,7 +207,11 @@ pub(super) const FAMILIES: &[Family] = &[
                 "\n",
                 &[Piece::text("\n</tool_calls>")],
             );
-            ChatFormat { reasoning: think_lines(), tools: Some(tools), ..format("tool_calls_jsonl") }
+            ChatFormat {
+                reasoning: think_lines(),
+                tools: Some(tools),
+                ..format("tool_calls_jsonl")
+            }
         },
     },
     Family {

@@ -102,16 +102,17 @@ fn think() -> Option<Reasoning> {
 }
 
 /// Reasoning in markers that count wherever they stand.
-fn special(open: &'static str, close: &'static str, gap_after_open: &'static str) -> Option<Reasoning> {
+fn special(
+    open: &'static str,
+    close: &'static str,
+    gap_after_open: &'static str,
+) -> Option<Reasoning> {
     Some(Reasoning { place: Place::Anywhere, ..tags(open, close, [gap_after_open, "", ""]) })
 }
 
 /// `{"name": …, "arguments": …}`; `parameters` is understood as well.
 fn name_and_arguments() -> Piece {
-    Piece::envelope(&[
-        (Member::Name, &["name"]),
-        (Member::Arguments, &["arguments", "parameters"]),
-    ])
+    Piece::envelope(&[(Member::Name, &["name"]), (Member::Arguments, &["arguments", "parameters"])])
 }
 
 /// As [`name_and_arguments`], with an id at the end.

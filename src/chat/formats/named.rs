@@ -13,8 +13,7 @@ pub(super) const FAMILIES: &[Family] = &[
         signs: &[sign(&[">>>all"])],
         tokens: &[],
         build: |_| {
-            let call =
-                vec![Piece::text(">>>"), Piece::Name, Piece::text("\n"), Piece::json()];
+            let call = vec![Piece::text(">>>"), Piece::Name, Piece::text("\n"), Piece::json()];
             ChatFormat {
                 content_marks: texts(&[">>>all\n"]),
                 tools: Some(blocks(call)),
@@ -245,10 +244,7 @@ fn kimi_k2() -> ChatFormat {
         Piece::text("<|tool_call_end|>"),
     ];
     let tools = ToolSyntax {
-        open: vec![Piece::one_of(&[
-            "<|tool_calls_section_begin|>",
-            "<|tool_call_section_begin|>",
-        ])],
+        open: vec![Piece::one_of(&["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"])],
         close: vec![Piece::one_of(&["<|tool_calls_section_end|>", "<|tool_call_section_end|>"])],
         ..blocks(call)
     };

@@ -10,10 +10,7 @@ pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "kimi_k3",
         rank: 60,
-        signs: &[
-            sign(&["<|open|>", "<|close|>", "<|sep|>"]),
-            sign(&["<|open|>call tool="]),
-        ],
+        signs: &[sign(&["<|open|>", "<|close|>", "<|sep|>"]), sign(&["<|open|>call tool="])],
         tokens: &[],
         build: |_| kimi_k3(),
     },
@@ -51,10 +48,7 @@ pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "dsml_v3_2",
         rank: 90,
-        signs: &[
-            sign(&["｜DSML｜function_calls"]),
-            sign(&["DSML", "function_calls"]),
-        ],
+        signs: &[sign(&["｜DSML｜function_calls"]), sign(&["DSML", "function_calls"])],
         tokens: &[],
         build: |_| dsml("dsml_v3_2", "function_calls"),
     },
@@ -85,16 +79,17 @@ pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "hunyuan_v3",
         rank: 140,
-        signs: &[sign(&["<tool_sep"]), sign(&["tool_sep", "hy_"])],
+        signs: &[sign(&["<tool_sep"])],
         tokens: &["<tool_sep>", "<tool_sep:opensource>"],
         build: hunyuan_v3,
     },
     Family {
         name: "glm_xml_47",
         rank: 145,
-        signs: &[
-            sign_without(&["</arg_key><arg_value>", "</arg_value><"], &["</arg_key>\n<arg_value>", "</arg_key>\\n<arg_value>"]),
-        ],
+        signs: &[sign_without(
+            &["</arg_key><arg_value>", "</arg_value><"],
+            &["</arg_key>\n<arg_value>", "</arg_key>\\n<arg_value>"],
+        )],
         tokens: &[],
         build: |_| ChatFormat {
             reasoning: think(),
@@ -241,7 +236,11 @@ fn functions(open: &'static str, close: &'static str, parameters: Parameters) ->
 }
 
 /// A block with calls, each with a head and a foot.
-fn invokes(block: &[&'static str; 2], call: &[&'static str; 3], parameters: Parameters) -> ToolSyntax {
+fn invokes(
+    block: &[&'static str; 2],
+    call: &[&'static str; 3],
+    parameters: Parameters,
+) -> ToolSyntax {
     ToolSyntax {
         open: vec![Piece::text(block[0])],
         close: vec![Piece::text(block[1])],
@@ -264,28 +263,21 @@ fn dsml(kind: &'static str, block: &'static str) -> ChatFormat {
             Typing::StringFlag(Text::Borrowed("\">")),
         )
     };
-    let tools = invokes(
-        &["", ""],
-        &["<｜DSML｜invoke name=\"", "\">\n", "</｜DSML｜invoke>"],
-        parameters,
-    );
+    let tools =
+        invokes(&["", ""], &["<｜DSML｜invoke name=\"", "\">\n", "</｜DSML｜invoke>"], parameters);
     let frame = |before: &str, after: &str| {
         vec![Piece::Text(Text::Owned(format!("{before}{block}{after}")))]
     };
-    let tools = ToolSyntax {
-        open: frame("<｜DSML｜", ">\n"),
-        close: frame("\n</｜DSML｜", ">"),
-        ..tools
-    };
+    let tools =
+        ToolSyntax {
+            open: frame("<｜DSML｜", ">\n"), close: frame("\n</｜DSML｜", ">"), ..tools
+        };
     ChatFormat { reasoning: think(), tools: Some(tools), ..format(kind) }
 }
 
 fn glm(kind: &'static str, line: &'static str) -> ChatFormat {
-    let name_end = if line.is_empty() {
-        "</arg_key><arg_value>"
-    } else {
-        "</arg_key>\n<arg_value>"
-    };
+    let name_end =
+        if line.is_empty() { "</arg_key><arg_value>" } else { "</arg_key>\n<arg_value>" };
     let parameters = Parameters {
         open: Text::Borrowed("<arg_key>"),
         name_end: Text::Borrowed(name_end),

@@ -1,7 +1,7 @@
 //! Formats without calls, of which only the reasoning is known.
 
 use super::{Family, format, sign, tags, texts, think_lines};
-use crate::chat::format::ChatFormat;
+use crate::chat::format::{ChatFormat, Reasoning, ReasoningMode};
 
 pub(super) const FAMILIES: &[Family] = &[
     Family {
@@ -9,14 +9,13 @@ pub(super) const FAMILIES: &[Family] = &[
         rank: 900,
         signs: &[sign(&["[gMASK]<sop>", "<|begin_of_video|>"])],
         tokens: &[],
+        // Its template never shows the thinking, which every answer has.
         build: |_| ChatFormat {
-            reasoning: Some(tags("<think>", "</think>", ["", "", ""])),
-            content_marks: texts(&[
-                "<answer>",
-                "</answer>",
-                "<|begin_of_box|>",
-                "<|end_of_box|>",
-            ]),
+            reasoning: Some(Reasoning {
+                mode: ReasoningMode::Forced,
+                ..tags("<think>", "</think>", ["", "", ""])
+            }),
+            content_marks: texts(&["<answer>", "</answer>", "<|begin_of_box|>", "<|end_of_box|>"]),
             extra_stops: texts(&["<|user|>"]),
             ..format("content_only")
         },

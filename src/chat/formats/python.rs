@@ -75,11 +75,7 @@ pub(super) const FAMILIES: &[Family] = &[
 fn calls(open: &[Piece], between: &'static str, close: &[Piece]) -> ToolSyntax {
     ToolSyntax {
         open: open.to_vec(),
-        call: vec![
-            Piece::Name,
-            Piece::text("("),
-            Piece::Arguments(ArgumentSyntax::PythonCall),
-        ],
+        call: vec![Piece::Name, Piece::text("("), Piece::Arguments(ArgumentSyntax::PythonCall)],
         between: Text::Borrowed(between),
         close: close.to_vec(),
         place: Place::Anywhere,

@@ -63,13 +63,22 @@ enum Reader {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Took {
     More,
-    Done { back: usize },
+    Done {
+        back: usize,
+    },
     /// The piece has ended, and so have those before this one.
-    Skip { to: usize, back: usize },
+    Skip {
+        to: usize,
+        back: usize,
+    },
     /// The piece goes on, and reads what is left again.
-    Again { back: usize },
+    Again {
+        back: usize,
+    },
     /// It is no call, or a broken one.
-    No { back: usize },
+    No {
+        back: usize,
+    },
 }
 
 impl Call {
@@ -223,7 +232,13 @@ impl Machine {
         call.piece = Reader::Object(Box::new(converter));
     }
 
-    fn piece_letter(&mut self, call: &mut Call, syntax: &ToolSyntax, at: usize, letter: char) -> Took {
+    fn piece_letter(
+        &mut self,
+        call: &mut Call,
+        syntax: &ToolSyntax,
+        at: usize,
+        letter: char,
+    ) -> Took {
         let piece = syntax.call.get(at);
         match (&mut call.piece, piece) {
             (Reader::Held(held), Some(Piece::Name)) => {
@@ -234,7 +249,8 @@ impl Machine {
                 took
             }
             (Reader::Held(held), Some(Piece::Id)) => {
-                let took = word_letter(held, letter, |letter| is_name_letter(letter) || letter == ':');
+                let took =
+                    word_letter(held, letter, |letter| is_name_letter(letter) || letter == ':');
                 if matches!(took, Took::Done { .. }) {
                     call.id = Some(held_word(held, letter));
                 }

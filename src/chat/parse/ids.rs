@@ -21,9 +21,10 @@ pub(super) fn call_id(
 ) -> String {
     let candidate = match form {
         CallIds::Generated => None,
-        CallIds::Alphanumeric(length) => written.id.map(str::to_owned).filter(|id| {
-            id.len() == length && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        }),
+        CallIds::Alphanumeric(length) => written
+            .id
+            .map(str::to_owned)
+            .filter(|id| id.len() == length && id.bytes().all(|byte| byte.is_ascii_alphanumeric())),
         CallIds::Header => {
             let ordinal = written.ordinal.map_or_else(|| index.to_string(), str::to_owned);
             Some(format!("functions.{}:{ordinal}", written.name))

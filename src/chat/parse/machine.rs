@@ -173,7 +173,12 @@ impl Machine {
     }
 
     /// Begins the call of a function that is on offer; its index.
-    pub(super) fn begin_call(&mut self, name: &str, id: Option<&str>, ordinal: Option<&str>) -> usize {
+    pub(super) fn begin_call(
+        &mut self,
+        name: &str,
+        id: Option<&str>,
+        ordinal: Option<&str>,
+    ) -> usize {
         self.end_segments();
         let index = self.calls.len();
         let written = Written { id, name, ordinal };

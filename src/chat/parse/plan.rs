@@ -86,7 +86,13 @@ impl Plan {
 
     /// Adds what calls may start with. Without `names` only texts count: within a block a bracket or
     /// a name starts a call, outside of it that is no sign of one.
-    fn add_calls(&mut self, pieces: &[Piece], action: Action, place: Place, names: Option<&ToolSet>) {
+    fn add_calls(
+        &mut self,
+        pieces: &[Piece],
+        action: Action,
+        place: Place,
+        names: Option<&ToolSet>,
+    ) {
         for piece in pieces {
             match (piece, names) {
                 (Piece::Text(_) | Piece::OneOf(_), _) => {
