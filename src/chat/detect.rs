@@ -17,40 +17,70 @@ mod probe;
 
 pub use evidence::Evidence;
 
+use serde_json::Value;
+
 use super::format::{ChatFormat, Reasoning, ReasoningMode, turn_end};
 use super::formats::{Family, families};
+use super::response_template::{self, Unreadable};
 use super::template::ChatTemplate;
 use crate::vocab::Vocabulary;
 use probe::Probe;
 
-/// The format of a model with this template. `source` is what `template` was compiled from.
-pub fn detect(
-    source: &str,
-    template: &ChatTemplate,
-    vocabulary: Option<&Vocabulary>,
-) -> ChatFormat {
-    let probe = Probe::ask(template);
-    let evidence = Evidence::new(source, probe.texts(), vocabulary);
-    let format = match family_of(&evidence) {
-        Some(family) => (family.build)(&evidence),
-        None => ChatFormat::content_only(),
+/// What comes with a model and tells its format.
+#[derive(Clone, Copy, Debug)]
+pub struct ModelFiles<'a> {
+    /// What `template` was compiled from.
+    pub source: &'a str,
+    /// The chat template.
+    pub template: &'a ChatTemplate,
+    /// The model's tokens, where they are known.
+    pub vocabulary: Option<&'a Vocabulary>,
+    /// The key `response_template` of `tokenizer_config.json`, where it is there.
+    pub response_template: Option<&'a Value>,
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Detected {
+    /// The format.
+    pub format: ChatFormat,
+    /// Why the model's own description was not taken, where it has one.
+    pub unreadable: Option<Unreadable>,
+}
+
+/// The format of a model.
+pub fn detect(model: &ModelFiles) -> Detected {
+    let probe = Probe::ask(model.template);
+    let evidence = Evidence::new(model.source, probe.texts(), model.vocabulary);
+    let described = model.response_template.map(response_template::format_of).transpose();
+    let (described, unreadable) = match described {
+        Ok(format) => (format, None),
+        Err(unreadable) => (None, Some(unreadable)),
     };
-    with_template(format, &probe, &evidence)
+    let format = match described {
+        Some(format) => with_turn(format, &probe),
+        None => with_template(by_evidence(&evidence), &probe, &evidence),
+    };
+    Detected { format, unreadable }
 }
 
-/// `format`, which somebody has named, as a model with this template writes it.
-pub fn complete(
-    format: ChatFormat,
-    source: &str,
-    template: &ChatTemplate,
-    vocabulary: Option<&Vocabulary>,
-) -> ChatFormat {
-    let probe = Probe::ask(template);
-    let evidence = Evidence::new(source, probe.texts(), vocabulary);
-    with_template(format, &probe, &evidence)
+/// The known format of this name, as a model with this template writes it; none where no format
+/// has the name. For who knows better than the files.
+pub fn named(name: &str, model: &ModelFiles) -> Option<ChatFormat> {
+    let probe = Probe::ask(model.template);
+    let evidence = Evidence::new(model.source, probe.texts(), model.vocabulary);
+    let family = families().into_iter().find(|family| family.name == name)?;
+    Some(with_template((family.build)(&evidence), &probe, &evidence))
 }
 
-/// What the template itself says: whether it reasons, what it opens, how a turn ends.
+fn by_evidence(evidence: &Evidence) -> ChatFormat {
+    match family_of(evidence) {
+        Some(family) => (family.build)(evidence),
+        None => ChatFormat::content_only(),
+    }
+}
+
+/// What the template itself says: whether it reasons, what it opens, how it ends a turn.
 fn with_template(mut format: ChatFormat, probe: &Probe, evidence: &Evidence) -> ChatFormat {
     let in_messages = format.channels.is_some();
     format.reasoning = format.reasoning.take().filter(|reasoning| {
@@ -61,6 +91,11 @@ fn with_template(mut format: ChatFormat, probe: &Probe, evidence: &Evidence) -> 
             reasoning.mode = ReasoningMode::Forced;
         }
     }
+    with_turn(format, probe)
+}
+
+/// What the template opens by default, and how it ends a turn.
+fn with_turn(mut format: ChatFormat, probe: &Probe) -> ChatFormat {
     probe.prefill().clone_into(&mut format.prefill);
     if let Some(stop) = probe.after_content().and_then(|tail| end_of_turn(&format, tail)) {
         if !format.extra_stops.iter().any(|known| known.as_ref() == stop) {
@@ -95,12 +130,15 @@ fn end_of_turn<'a>(format: &ChatFormat, tail: &'a str) -> Option<&'a str> {
     let mut tail = tail.trim_start();
     let ends = format.channels.iter().flat_map(|channels| &channels.ends);
     let own: Vec<_> = format.content_marks.iter().chain(ends).collect();
+    let mut starts_after_own = false;
     while let Some(mark) = own.iter().find(|mark| tail.starts_with(mark.as_ref())) {
         if format.extra_stops.contains(mark) {
             return None;
         }
         tail = tail.strip_prefix(mark.as_ref())?.trim_start();
+        starts_after_own = true;
     }
-    // The next message may follow at once where there is no marker of the turn's end.
-    turn_end(tail).filter(|stop| !format.prefill.trim_start().starts_with(stop))
+    // After a format's own end of content the next message may follow at once.
+    let is_next = |stop: &str| starts_after_own && format.prefill.trim_start().starts_with(stop);
+    turn_end(tail).filter(|stop| !is_next(stop))
 }

@@ -8,4 +8,5 @@ pub mod detect;
 pub mod format;
 pub mod formats;
 pub mod parse;
+pub mod response_template;
 pub mod template;

@@ -75,7 +75,6 @@ pub(super) const FAMILIES: &[Family] = &[
         signs: &[
             sign(&["<｜tool▁call▁begin｜>", "```json"]),
             sign(&["<｜tool▁calls▁begin｜>", "<｜tool▁sep｜>", "```json"]),
-            sign(&["'<｜tool▁' + ", "```json"]),
             sign_without(&["<｜Assistant｜>", "</think>"], &["<｜tool▁calls▁begin｜>"]),
         ],
         tokens: &[],

@@ -79,7 +79,7 @@ pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "hunyuan_v3",
         rank: 140,
-        signs: &[sign(&["<tool_sep"])],
+        signs: &[sign(&["<tool_sep", "<arg_key"])],
         tokens: &["<tool_sep>", "<tool_sep:opensource>"],
         build: hunyuan_v3,
     },
