@@ -8,6 +8,7 @@ use chat_support::{Row, rows, tools};
 use pleach::chat::format::{CallIds, ChatFormat};
 use pleach::chat::formats;
 use pleach::chat::parse::{ChatMessage, ChatStream, Delta, ParseOptions, ToolCall, parse};
+use serde_json::{Value, json};
 
 /// What a client puts together from the deltas of a stream.
 fn collect(message: &mut ChatMessage, deltas: Vec<Delta>) {
@@ -125,5 +126,36 @@ fn ids_have_the_form_of_the_format() {
         if row.name == "kimi_k2" {
             assert_eq!(ids, ["functions.pin:4", "functions.dye:5"]);
         }
+    }
+}
+
+/// What is written for a template that does not show calls is what the parser reads.
+#[test]
+fn written_calls_are_read_again() {
+    for row in rows() {
+        let format = row.format();
+        let calls: Vec<Value> = row
+            .calls
+            .iter()
+            .zip(["a1b2c3d4e", "f5g6h7i8j"])
+            .map(|((name, arguments), id)| {
+                json!({"id": id, "type": "function",
+                    "function": {"name": name, "arguments": arguments.to_string()}})
+            })
+            .collect();
+        let text = format.write_calls(&calls);
+        assert_eq!(text.is_empty(), row.calls.is_empty(), "{}", row.name);
+        // The header of a message goes on from where the prompt has opened it.
+        let is_message = format.channels.as_ref().is_some_and(|it| !it.recipient.is_empty());
+        let prefill = if is_message { row.prefill } else { "" }.to_owned();
+        let options = ParseOptions { prefill, ..row.options() };
+        let message = parse(&format, &text, false, &options);
+        assert_eq!((message.content.as_str(), message.reasoning.as_str()), ("", ""), "{text}");
+        let read: Vec<(&str, Value)> = message
+            .tool_calls
+            .iter()
+            .map(|call| (call.name.as_str(), serde_json::from_str(&call.arguments).unwrap()))
+            .collect();
+        assert_eq!(read, row.calls, "{}: {text}", row.name);
     }
 }

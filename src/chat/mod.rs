@@ -8,5 +8,6 @@ pub mod detect;
 pub mod format;
 pub mod formats;
 pub mod parse;
+pub mod prompt;
 pub mod response_template;
 pub mod template;

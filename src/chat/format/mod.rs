@@ -33,11 +33,14 @@
 //!   JSON object with the members of [`Envelope`] in the order given there.
 //! * [`ToolSyntax::arguments_sorted`] asks for the properties in alphabetical order, everything
 //!   else for the order of the schema.
-//! * With [`Channels`] an answer is a sequence of messages, each with a header; the texts of the
-//!   headers are in there, those of a call in [`ToolSyntax::call`] as always.
+//! * With [`Channels`] an answer is a sequence of messages, each with a header, between which stand
+//!   one of [`Channels::ends`] and [`Channels::next`]. The headers of reasoning and content are in
+//!   there. Where [`ToolSyntax::open`] is empty a call is a message, header included; otherwise
+//!   (Muse) the block stands in the content of one.
 
 mod pieces;
 mod stops;
+mod write;
 
 pub use pieces::{ArgumentSyntax, Envelope, Marker, Member, Parameters, Piece, Typing, Wrapping};
 pub(crate) use stops::turn_end;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::envelope::EnvelopeReader;
+use super::envelope::{EnvelopeReader, Frame};
 use super::literal::{Match, SPACE_MAX, match_any, match_text};
 use super::machine::{Machine, State};
 use super::parameters::{Around, ParametersReader};
@@ -280,7 +280,8 @@ impl Machine {
                 else {
                     return Took::No { back: 0 };
                 };
-                let took = reader.letter(self, call, shape, syntax.place, letter);
+                let frame = Frame { shape, place: syntax.place };
+                let took = reader.letter(self, call, frame, letter);
                 call.piece = Reader::Envelope(reader);
                 took
             }

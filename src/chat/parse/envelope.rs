@@ -37,6 +37,14 @@ enum Holds {
     Other,
 }
 
+/// What the format says of the object.
+#[derive(Clone, Copy)]
+pub(super) struct Frame<'a> {
+    pub(super) shape: &'a Envelope,
+    /// Whether it stands behind a marker, or at the start of an answer that may be any JSON.
+    pub(super) place: Place,
+}
+
 /// A JSON value of which only what it says matters.
 #[derive(Clone, Debug)]
 struct Text {
@@ -69,8 +77,7 @@ impl EnvelopeReader {
         &mut self,
         machine: &mut Machine,
         call: &mut Call,
-        shape: &Envelope,
-        place: Place,
+        frame: Frame,
         letter: char,
     ) -> Took {
         let mut bytes = [0; 4];
@@ -81,26 +88,26 @@ impl EnvelopeReader {
             State::Start if letter.is_whitespace() => {}
             State::Start => return no,
             State::Key if letter.is_whitespace() => self.state = State::Key,
-            State::Key if letter == '}' => return self.end(machine, call, place),
+            State::Key if letter == '}' => return self.end(machine, call, frame),
             State::Key if letter == '"' => {
                 let mut key = Text::new(true);
                 key.push(text);
                 self.state = State::InKey(key);
             }
             State::Key => return no,
-            State::InKey(key) => return self.key_letter(machine, call, shape, place, key, text),
+            State::InKey(key) => return self.key_letter(machine, call, frame, key, text),
             State::Colon(holds) if letter.is_whitespace() => self.state = State::Colon(holds),
             State::Colon(holds) if letter == ':' => self.state = self.value_of(holds),
             State::Colon(_) => return no,
             State::Arguments(converter) => {
-                return self.arguments_letter(machine, call, converter, text);
+                return self.arguments_letter(machine, call, frame, converter, text);
             }
             State::Value(holds, value) => {
-                return self.value_letter(machine, call, holds, value, text);
+                return self.value_letter(machine, call, frame, holds, value, text);
             }
             State::AfterValue => match letter {
                 ',' => self.state = State::Key,
-                '}' => return self.end(machine, call, place),
+                '}' => return self.end(machine, call, frame),
                 letter if letter.is_whitespace() => self.state = State::AfterValue,
                 _ => return no,
             },
@@ -132,8 +139,7 @@ impl EnvelopeReader {
         &mut self,
         machine: &mut Machine,
         call: &mut Call,
-        shape: &Envelope,
-        place: Place,
+        frame: Frame,
         mut key: Text,
         letter: &str,
     ) -> Took {
@@ -144,7 +150,7 @@ impl EnvelopeReader {
             }
             Progress::Complete { .. } => {
                 let Some(name) = key.string() else { return Took::No { back: letter.len() } };
-                let holds = match shape {
+                let holds = match frame.shape {
                     Envelope::Members(members) => holds(members, &name),
                     Envelope::NameIsKey if self.name.is_some() => Holds::Other,
                     Envelope::NameIsKey => {
@@ -154,7 +160,7 @@ impl EnvelopeReader {
                 };
                 // Any JSON object may be an answer: only one that starts as a call is held back.
                 let starts_call = holds != Holds::Other || key.json == "\"type\"";
-                if place == Place::Start && !starts_call && self.name.is_none() {
+                if frame.place == Place::Start && !starts_call && self.name.is_none() {
                     return Took::No { back: 0 };
                 }
                 self.state = State::Colon(holds);
@@ -168,6 +174,7 @@ impl EnvelopeReader {
         &mut self,
         machine: &mut Machine,
         call: &mut Call,
+        frame: Frame,
         holds: Holds,
         mut value: Text,
         letter: &str,
@@ -190,18 +197,23 @@ impl EnvelopeReader {
                 }
                 self.state = State::AfterValue;
                 // A number ends before the letter that shows its end.
-                if consumed == 0 { self.again(machine, call, letter) } else { Took::More }
+                if consumed == 0 { self.again(machine, call, frame, letter) } else { Took::More }
             }
             Progress::Open | Progress::Broken { .. } => Took::No { back: letter.len() },
         }
     }
 
     /// Reads a letter after a value that ended before it.
-    fn again(&mut self, machine: &mut Machine, call: &mut Call, letter: &str) -> Took {
+    fn again(
+        &mut self,
+        machine: &mut Machine,
+        call: &mut Call,
+        frame: Frame,
+        letter: &str,
+    ) -> Took {
         match letter {
             "," => self.state = State::Key,
-            // Whether the answer is bare does not matter here: arguments or not has been seen.
-            "}" => return self.end(machine, call, Place::Anywhere),
+            "}" => return self.end(machine, call, frame),
             letter if letter.trim().is_empty() => {}
             letter => return Took::No { back: letter.len() },
         }
@@ -212,6 +224,7 @@ impl EnvelopeReader {
         &mut self,
         machine: &mut Machine,
         call: &mut Call,
+        frame: Frame,
         mut converter: Box<Converter>,
         letter: &str,
     ) -> Took {
@@ -229,7 +242,7 @@ impl EnvelopeReader {
             Progress::Complete { consumed } => {
                 self.state = State::AfterValue;
                 machine.complete(call);
-                if consumed == 0 { self.again(machine, call, letter) } else { Took::More }
+                if consumed == 0 { self.again(machine, call, frame, letter) } else { Took::More }
             }
             Progress::Broken { .. } => Took::No { back: letter.len() },
         }
@@ -253,10 +266,10 @@ impl EnvelopeReader {
         }
     }
 
-    fn end(&mut self, machine: &mut Machine, call: &mut Call, place: Place) -> Took {
+    fn end(&mut self, machine: &mut Machine, call: &mut Call, frame: Frame) -> Took {
         if call.verdict == Verdict::Undecided {
             // Without arguments a bare object is an answer like any other.
-            if self.name.is_none() || place == Place::Start {
+            if self.name.is_none() || frame.place == Place::Start {
                 return Took::No { back: 0 };
             }
             machine.decide(call);

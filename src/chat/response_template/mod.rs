@@ -258,8 +258,13 @@ fn parameters(field: &Field) -> Read<Parameters> {
     let tag = tag.and_then(Value::as_str).unwrap_or_default();
     let wrong = |why: &str| field.unreadable("content_args.tag_pattern", why);
     let parts = read(tag).map_err(|why| wrong(&why))?;
-    let [Part::Text(open), Part::Group(key), Part::Text(name_end), Part::Group(value), Part::Text(close)] =
-        parts.as_slice()
+    let [
+        Part::Text(open),
+        Part::Group(key),
+        Part::Text(name_end),
+        Part::Group(value),
+        Part::Text(close),
+    ] = parts.as_slice()
     else {
         return Err(wrong("is no text, key, text, value and text"));
     };
@@ -267,7 +272,8 @@ fn parameters(field: &Field) -> Read<Parameters> {
         return Err(wrong("has no key before the value"));
     }
     // Whitespace next to the value is what the pattern strips of it: a newline, as models write it.
-    let newlines = name_end.ends_with(char::is_whitespace) && close.starts_with(char::is_whitespace);
+    let newlines =
+        name_end.ends_with(char::is_whitespace) && close.starts_with(char::is_whitespace);
     Ok(Parameters {
         open: Text::Owned(open.clone()),
         name_end: Text::Owned(name_end.trim_end().to_owned()),

@@ -44,7 +44,8 @@ fn parameters_in_tags_and_thinking_that_the_prompt_opened() {
             "content_args": {"tag_pattern": "<with=(?P<key>[^>\\n]+)>\\s*(?P<value>.*?)\\s*</with>"},
             "transform": {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}},
         "content": {"close": "<|end|>"}}});
-    let raw = "Hm.</reason>Yes.<do>\n<it=pin>\n<with=page>\n7\n</with>\n<with=count>\n2\n</with>\n</do>";
+    let raw =
+        "Hm.</reason>Yes.<do>\n<it=pin>\n<with=page>\n7\n</with>\n<with=count>\n2\n</with>\n</do>";
     check(&read(&template, "<reason>\n", raw));
 }
 
