@@ -86,10 +86,11 @@ fn with_template(mut format: ChatFormat, probe: &Probe, evidence: &Evidence) -> 
     format.reasoning = format.reasoning.take().filter(|reasoning| {
         in_messages || reasoning.mode == ReasoningMode::Forced || is_seen(reasoning, evidence)
     });
-    if let Some(reasoning) = &mut format.reasoning {
-        if !reasoning.open.is_empty() && probe.always_opens(reasoning) {
-            reasoning.mode = ReasoningMode::Forced;
-        }
+    if let Some(reasoning) = &mut format.reasoning
+        && !reasoning.open.is_empty()
+        && probe.always_opens(reasoning)
+    {
+        reasoning.mode = ReasoningMode::Forced;
     }
     with_turn(format, probe)
 }
@@ -97,10 +98,10 @@ fn with_template(mut format: ChatFormat, probe: &Probe, evidence: &Evidence) -> 
 /// What the template opens by default, and how it ends a turn.
 fn with_turn(mut format: ChatFormat, probe: &Probe) -> ChatFormat {
     probe.prefill().clone_into(&mut format.prefill);
-    if let Some(stop) = probe.after_content().and_then(|tail| end_of_turn(&format, tail)) {
-        if !format.extra_stops.iter().any(|known| known.as_ref() == stop) {
-            format.extra_stops.push(stop.to_owned().into());
-        }
+    if let Some(stop) = probe.after_content().and_then(|tail| end_of_turn(&format, tail))
+        && !format.extra_stops.iter().any(|known| known.as_ref() == stop)
+    {
+        format.extra_stops.push(stop.to_owned().into());
     }
     format
 }

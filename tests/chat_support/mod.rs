@@ -3,6 +3,9 @@
 //! All have the same thinking, the same content and the same two calls, as far as the format has
 //! room for them. The strings hold what ends a block in one format or another.
 
+// Each test uses a part of this.
+#![allow(dead_code)]
+
 use std::sync::Arc;
 
 use pleach::chat::format::ChatFormat;
@@ -330,8 +333,7 @@ fn with_parameters() -> Vec<Row> {
     let glm = |line: &str| {
         let key_end = format!("</arg_key>{line}<arg_value>");
         let close = format!("</arg_value>{line}");
-        let after = format!("{line}");
-        tagged(["<tool_call>", &after], ["<arg_key>", &key_end, &close], "</tool_call>")
+        tagged(["<tool_call>", line], ["<arg_key>", &key_end, &close], "</tool_call>")
     };
     let [pin, dye] = glm("\n");
     let glm_45 = format!("\n<think>{THOUGHT}</think>\n{SAID}\n{pin}\n{dye}");

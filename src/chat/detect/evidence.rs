@@ -41,14 +41,15 @@ impl<'a> Evidence<'a> {
         self.tokens.contains(text.as_bytes())
     }
 
-    /// What stands between `before` and `after` in a render or a token.
+    /// The word that stands between `before` and `after` in a render or a token.
     pub fn between(&self, before: &str, after: &str) -> Option<String> {
         let tokens = self.tokens.iter().filter_map(|token| std::str::from_utf8(token).ok());
         let renders = self.renders.iter().copied();
         renders.chain(tokens).find_map(|text| {
             let (_, rest) = text.split_once(before)?;
             let (found, _) = rest.split_once(after)?;
-            Some(found.to_owned())
+            let is_word = !found.contains(|letter: char| letter.is_whitespace() || letter == '<');
+            is_word.then(|| found.to_owned())
         })
     }
 }

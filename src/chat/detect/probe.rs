@@ -30,7 +30,7 @@ impl Probe {
         let turns = [user("Hi"), json!({"role": "assistant", "content": ANSWER}), user("Hm.")];
         let prefills = [None, Some(true), Some(false)]
             .into_iter()
-            .filter_map(|thinking| ask.prefill(&thinking.map_or_else(Map::new, |on| switches(on))));
+            .filter_map(|thinking| ask.prefill(&thinking.map_or_else(Map::new, switches)));
         Self {
             calls: calls.unwrap_or_default(),
             plain: ask.render(&turns, false, &Map::new()).unwrap_or_default(),

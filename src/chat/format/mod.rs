@@ -130,12 +130,12 @@ pub struct ToolSyntax {
 impl ToolSyntax {
     /// The text that starts calls in free text: empty where the first call's name does.
     pub fn trigger(&self) -> &str {
-        match self.open.first().or(self.call.first()) {
-            Some(Piece::Text(text)) => text,
-            Some(Piece::OneOf(texts)) => texts.first().map_or("", |text| text),
-            Some(Piece::Envelope(_)) => "{",
-            _ => "",
-        }
+        let mut pieces = self.open.iter().chain(&self.call).map(|piece| match piece {
+            Piece::Text(_) | Piece::OneOf(_) => piece.texts().first().map(AsRef::as_ref),
+            Piece::Envelope(_) => Some("{"),
+            Piece::Name | Piece::Id | Piece::Ordinal | Piece::Arguments(_) => None,
+        });
+        pieces.find(|text| *text != Some("")).flatten().unwrap_or_default()
     }
 
     /// Whether all calls of an answer share one block.

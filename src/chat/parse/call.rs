@@ -328,10 +328,10 @@ impl Machine {
 
     /// The arguments have come to their end.
     pub(super) fn complete(&mut self, call: &Call) {
-        if let Verdict::Known(index) = call.verdict {
-            if let Some(known) = self.call_mut(index) {
-                known.complete = true;
-            }
+        if let Verdict::Known(index) = call.verdict
+            && let Some(known) = self.call_mut(index)
+        {
+            known.complete = true;
         }
     }
 

@@ -83,11 +83,11 @@ impl Machine {
 }
 
 fn read_header<'a>(channels: &Channels, header: &'a str) -> Reading<'a> {
-    if !channels.recipient.is_empty() {
-        if let Some((_, rest)) = header.rsplit_once(channels.recipient.as_ref()) {
-            let end = rest.find(|letter: char| letter.is_whitespace() || letter == '<');
-            return Reading::Function(rest.get(..end.unwrap_or(rest.len())).unwrap_or(rest));
-        }
+    if !channels.recipient.is_empty()
+        && let Some((_, rest)) = header.rsplit_once(channels.recipient.as_ref())
+    {
+        let end = rest.find(|letter: char| letter.is_whitespace() || letter == '<');
+        return Reading::Function(rest.get(..end.unwrap_or(rest.len())).unwrap_or(rest));
     }
     // A stray channel before the real one does not count: the last word decides.
     let last = channels

@@ -70,10 +70,10 @@ impl ParametersReader {
 
     /// The text has ended. A value whose end has been read is one; any other is cut off.
     pub(super) fn cut(&mut self, shape: &Parameters, out: &mut String) {
-        if let State::Value(value) = std::mem::take(&mut self.state) {
-            if self.held.starts_with(shape.close.as_ref()) {
-                value.finish(out);
-            }
+        if let State::Value(value) = std::mem::take(&mut self.state)
+            && self.held.starts_with(shape.close.as_ref())
+        {
+            value.finish(out);
         }
     }
 
