@@ -83,7 +83,7 @@ fn render_prints_the_prompt() {
     let (_folder, [template, request, _]) = files();
     let output = pleach(&["render", "--template", &template, &request], "");
     let prompt =
-        "<tool_call>lamp \n<|im_start|>user\nLight!<|im_end|>\n<|im_start|>assistant\n<think>\n";
+        "<tool_call>lamp <|im_start|>user\nLight!<|im_end|>\n<|im_start|>assistant\n<think>\n";
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), prompt));
 }
 
