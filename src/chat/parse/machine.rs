@@ -1,6 +1,6 @@
 //! The state machine: letters in, fields of a message out.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::call::Call;
@@ -46,6 +46,7 @@ pub(super) struct Machine {
     reasoning: Field,
     content: Field,
     calls: Vec<ToolCall>,
+    ids: HashSet<String>,
 }
 
 impl Machine {
@@ -64,6 +65,7 @@ impl Machine {
             reasoning: Field::default(),
             content: Field::default(),
             calls: Vec::new(),
+            ids: HashSet::new(),
         };
         machine.push(&prefill);
         machine
@@ -182,9 +184,10 @@ impl Machine {
         self.end_segments();
         let index = self.calls.len();
         let written = Written { id, name, ordinal };
-        let calls = &self.calls;
-        let taken = |id: &str| calls.iter().any(|call| call.id == id);
+        let ids = &self.ids;
+        let taken = |id: &str| ids.contains(id);
         let id = call_id(self.format.call_ids, self.options.id_seed, index, &written, &taken);
+        self.ids.insert(id.clone());
         self.calls.push(ToolCall {
             id,
             name: name.to_owned(),

@@ -86,7 +86,9 @@ impl ChatStream {
         if let Some(text) = suffix(self.machine.content(), &mut self.told.content) {
             deltas.push(Delta::Content(text));
         }
-        for (index, call) in self.machine.calls().iter().enumerate() {
+        // Only the last call that has begun can have grown, and others come after it.
+        let from = self.told.arguments.len().saturating_sub(1);
+        for (index, call) in self.machine.calls().iter().enumerate().skip(from) {
             if index == self.told.arguments.len() {
                 let (id, name) = (call.id.clone(), call.name.clone());
                 deltas.push(Delta::CallBegin { index, id, name });
