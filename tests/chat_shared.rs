@@ -118,6 +118,28 @@ fn every_example_is_read_however_it_comes() {
     }
 }
 
+/// What a grammar is read from is written as the models write, letter by letter.
+#[test]
+fn written_calls_are_those_of_the_examples() {
+    let Some(shared) = shared() else { return };
+    // `True`, quotes, ids, numbers and indents that are the model's own.
+    let varied = ["qwen_xml", "lfm2_pythonic", "cohere_action", "kimi_k3", "cohere_md"];
+    for example in examples(&shared).1 {
+        let format = formats::named(&example.name).unwrap();
+        let ids = ["a1b2c3d4e", "f5g6h7i8j"];
+        let calls: Vec<Value> = example.expected["calls"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .zip(ids)
+            .map(|(call, id)| json!({"id": id, "type": "function", "function": call}))
+            .collect();
+        let written = format.write_calls(&calls);
+        let is_varied = varied.contains(&example.name.as_str());
+        assert!(is_varied || example.raw.contains(&written), "{}: {written}", example.name);
+    }
+}
+
 #[test]
 fn every_example_is_read_token_by_token() {
     let Some(shared) = shared() else { return };

@@ -31,6 +31,9 @@
 //! * [`Piece::Name`] is a tool's name, and the rest of the call follows that tool's schema.
 //! * [`Piece::Arguments`] is the tool's schema in an [`ArgumentSyntax`]; [`Piece::Envelope`] is a
 //!   JSON object with the members of [`Envelope`] in the order given there.
+//! * [`Parameters`] are blocks of texts around a name and a value. Which values are JSON and which are
+//!   plain text the schema's type decides, or the type that the block names. A plain text ends where
+//!   `close` is followed by what may follow a value, so a grammar keeps `close` out of it.
 //! * [`ToolSyntax::arguments_sorted`] asks for the properties in alphabetical order, everything
 //!   else for the order of the schema.
 //! * With [`Channels`] an answer is a sequence of messages, each with a header, between which stand

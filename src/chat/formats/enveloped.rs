@@ -99,7 +99,10 @@ pub(super) const FAMILIES: &[Family] = &[
             let call = vec![Piece::text("function call<|role_sep|>\n"), name_and_arguments()];
             ChatFormat {
                 content_marks: texts(&["<|message_sep|>"]),
-                tools: Some(blocks(call)),
+                tools: Some(ToolSyntax {
+                    between: Text::Borrowed("<|message_sep|>\n\n"),
+                    ..blocks(call)
+                }),
                 ..format("gigachat3")
             }
         },
@@ -171,9 +174,9 @@ pub(super) const FAMILIES: &[Family] = &[
         signs: &[sign(&["<tool_calls>", "<answer>"])],
         tokens: &[],
         build: |_| ChatFormat {
-            reasoning: think_lines(),
+            reasoning: Some(tags("<think>", "</think>", ["\n", "\n", "\n"])),
             content_marks: texts(&["<answer>", "</answer>"]),
-            ..tool_calls_array("hunyuan_a13b")
+            ..tool_calls_array("hunyuan_a13b", name_and_arguments())
         },
     },
     Family {
@@ -189,7 +192,7 @@ pub(super) const FAMILIES: &[Family] = &[
             )),
             content_marks: texts(&["[END FINAL RESPONSE]"]),
             extra_stops: texts(&["<|end|>"]),
-            ..tool_calls_array("tool_calls_array")
+            ..tool_calls_array("tool_calls_array", name_arguments_and_id())
         },
     },
     Family {
@@ -219,7 +222,10 @@ pub(super) const FAMILIES: &[Family] = &[
         rank: 375,
         signs: &[sign(&["<tool_calls>", "</tool_calls>"])],
         tokens: &[],
-        build: |_| ChatFormat { reasoning: think_lines(), ..tool_calls_array("tool_calls_array") },
+        build: |_| ChatFormat {
+            reasoning: think_lines(),
+            ..tool_calls_array("tool_calls_array", name_and_arguments())
+        },
     },
     Family {
         name: "internlm2",
@@ -296,10 +302,10 @@ fn hermes(open: &'static str, close: &'static str) -> ChatFormat {
     }
 }
 
-fn tool_calls_array(kind: &'static str) -> ChatFormat {
+fn tool_calls_array(kind: &'static str, call: Piece) -> ChatFormat {
     let open = [Piece::text("<tool_calls>"), Piece::text("[")];
     let close = [Piece::text("]"), Piece::text("</tool_calls>")];
-    let tools = list(&open, name_arguments_and_id(), ", ", &close);
+    let tools = list(&open, call, ", ", &close);
     ChatFormat { tools: Some(tools), ..format(kind) }
 }
 

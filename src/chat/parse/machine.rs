@@ -47,6 +47,9 @@ pub(super) struct Machine {
     content: Field,
     calls: Vec<ToolCall>,
     ids: HashSet<String>,
+    /// Letters looked at, those read again counted each time.
+    #[cfg(test)]
+    pub(super) looks: usize,
 }
 
 impl Machine {
@@ -66,6 +69,8 @@ impl Machine {
             content: Field::default(),
             calls: Vec::new(),
             ids: HashSet::new(),
+            #[cfg(test)]
+            looks: 0,
         };
         machine.push(&prefill);
         machine
@@ -115,6 +120,10 @@ impl Machine {
     fn run(&mut self) {
         while let Some(letter) = self.queue.pop_front() {
             self.read += letter.len_utf8();
+            #[cfg(test)]
+            {
+                self.looks += 1;
+            }
             match std::mem::replace(&mut self.state, State::Text) {
                 State::Text => self.text_letter(letter),
                 State::Call(call) => self.call_letter(call, letter),

@@ -1,6 +1,6 @@
 //! From what a model wrote to reasoning, content and calls.
 //!
-//! One state machine ([`machine`]) reads the text letter by letter and only ever appends to the
+//! One state machine reads the text letter by letter and only ever appends to the
 //! fields of a message. [`parse`] runs it over a whole text, [`ChatStream`] over the pieces as they
 //! come; the machine does not know where pieces end, so the two agree for every way of cutting.
 //!
@@ -11,7 +11,7 @@
 //! have begun, and until then its text may still turn out to be content.
 //!
 //! **Time** is linear in the text: what is read twice is never longer than a marker and
-//! [`literal::SPACE_MAX`].
+//! a hundred blanks.
 //!
 //! What a text that fits no call becomes: before the call has shown, content, all of it. After that
 //! the call keeps the arguments it got ([`ToolCall::complete`] is false) and the rest is content.
@@ -107,3 +107,6 @@ pub fn parse(
     }
     machine.message()
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 //! files describe (transformers 5.13 and later).
 //!
 //! A description by regular expressions says how to take text apart, not how to write it. What is
-//! read here is what both ways can be told from: fixed texts, whitespace, names ([`pattern`]). A
+//! read here is what both ways can be told from: fixed texts, whitespace, names. A
 //! template that needs more is [`Unreadable`], which says what; the format is then detected as for
 //! models without one.
 
