@@ -183,7 +183,7 @@ fn every_prefix_of_every_answer_is_a_prefix() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(2000), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(600), ..ProptestConfig::default() })]
 
     #[test]
     fn no_mutation_breaks_a_stream(

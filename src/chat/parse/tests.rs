@@ -21,7 +21,7 @@ fn no_text_is_read_again_and_again() {
             ["{", "[", "\"", "pin", "{\"name\": \"pin\", ", "{\"name\": \"x\"}", "(", " "]
                 .map(str::to_owned)
                 .into();
-        for tools in &format.tools {
+        if let Some(tools) = &format.tools {
             let pieces = tools.open.iter().chain(&tools.call).chain(&tools.close);
             words.extend(pieces.flat_map(Piece::texts).map(ToString::to_string));
         }

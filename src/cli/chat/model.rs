@@ -12,7 +12,7 @@ use super::request::Request;
 use crate::chat::detect::{Detected, ModelFiles, detect};
 use crate::chat::format::ChatFormat;
 use crate::chat::prompt::{Prompt, prompt};
-use crate::chat::template::{ChatTemplate, RenderInput};
+use crate::chat::template::{ChatTemplate, RenderInput, TemplateError, WriteCalls};
 use crate::vocab::{Tokenizer, Vocabulary};
 
 /// A chat template and what is known beside it.
@@ -74,10 +74,8 @@ impl Model {
     ) -> Result<Prompt, CliError> {
         let conversation = &request.conversation;
         let write = |calls: &[Value]| format.write_calls(calls);
-        let refused =
-            |error: crate::chat::template::TemplateError| CliError::Usage(error.to_string());
-        let write_calls: Option<&dyn Fn(&[Value]) -> String> =
-            if format.tools.is_some() { Some(&write) } else { None };
+        let refused = |error: TemplateError| CliError::Usage(error.to_string());
+        let write_calls: Option<WriteCalls> = format.tools.is_some().then_some(&write);
         let messages =
             self.template.prepare(&conversation.messages, write_calls).map_err(refused)?;
         let offset = UtcOffset::current_local_offset().unwrap_or(UtcOffset::UTC);
