@@ -31,6 +31,9 @@ pub enum Command {
     /// Ask a grammar about a text, or what it is.
     #[command(subcommand)]
     Grammar(GrammarArgs),
+    /// Ask what a chat template's model writes, what it is asked, and what it said.
+    #[command(subcommand)]
+    Chat(ChatArgs),
     /// Read an API key from standard input and print the hash for [[auth.keys]].
     HashKey,
 }
@@ -101,6 +104,75 @@ pub struct GrammarShowArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `pleach chat`.
+#[derive(Clone, Debug, Subcommand)]
+pub enum ChatArgs {
+    /// Print the format that a model with each template writes: a line of JSON each, with file,
+    /// kind, reasoning (off, tags or forced), prefill and extra_stops.
+    Detect(ChatDetectArgs),
+    /// Print the prompt that a request becomes.
+    Render(ChatRenderArgs),
+    /// Print what an answer says, as JSON: reasoning, content and tool_calls.
+    Parse(ChatParseArgs),
+}
+
+/// `pleach chat detect`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ChatDetectArgs {
+    /// A tokenizer.json or GGUF file: its tokens tell formats that the template does not.
+    #[arg(long, value_name = "FILE")]
+    pub tokenizer: Option<PathBuf>,
+    /// Chat templates: files of Jinja, or tokenizer_config.json.
+    #[arg(required = true, value_name = "TEMPLATE")]
+    pub templates: Vec<PathBuf>,
+}
+
+/// `pleach chat render`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ChatRenderArgs {
+    /// The chat template: a file of Jinja, or a tokenizer_config.json.
+    #[arg(long, value_name = "FILE")]
+    pub template: PathBuf,
+    /// A tokenizer.json or GGUF file: the names of its first and last tokens, for the template.
+    #[arg(long, value_name = "FILE")]
+    pub tokenizer: Option<PathBuf>,
+    /// The body of a chat request.
+    #[arg(value_name = "REQUEST.json")]
+    pub request: PathBuf,
+}
+
+/// `pleach chat parse`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("source").required(true).args(["template", "format"]))]
+pub struct ChatParseArgs {
+    /// The model's chat template: a file of Jinja, or a tokenizer_config.json.
+    #[arg(long, value_name = "FILE")]
+    pub template: Option<PathBuf>,
+    /// The name of a format.
+    #[arg(long, value_name = "KIND")]
+    pub format: Option<String>,
+    /// A tokenizer.json or GGUF file: its tokens tell formats that the template does not.
+    #[arg(long, value_name = "FILE", requires = "template")]
+    pub tokenizer: Option<PathBuf>,
+    /// The body of the chat request: its tools, and with a template its prompt's end.
+    #[arg(long, value_name = "FILE")]
+    pub request: Option<PathBuf>,
+    /// A list of tools, as in a request.
+    #[arg(long, value_name = "FILE", conflicts_with = "request")]
+    pub tools: Option<PathBuf>,
+    /// The end of the prompt that the answer continues [default: what the template opens].
+    #[arg(long, value_name = "TEXT")]
+    pub prefill: Option<String>,
+    /// More may follow: leave out what may still become something else.
+    #[arg(long)]
+    pub partial: bool,
+    /// Read the answer in pieces of this many bytes, and print what a client puts together.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..))]
+    pub chunk: Option<u32>,
+    /// The answer; without it standard input is read.
+    pub raw: Option<PathBuf>,
 }
 
 /// `pleach serve`. Each flag beats the file's value.

@@ -69,13 +69,13 @@ fn read_source(args: &GrammarSourceArgs) -> Result<(String, GrammarSource), CliE
     })
 }
 
-fn read_text(file: &Path) -> Result<String, CliError> {
+pub(super) fn read_text(file: &Path) -> Result<String, CliError> {
     std::fs::read_to_string(file)
         .map_err(|error| CliError::Usage(format!("cannot read {}: {error}", file.display())))
 }
 
 #[cfg(feature = "ggml")]
-fn read_tokenizer(file: &Path) -> Result<Tokenizer, CliError> {
+pub(super) fn read_tokenizer(file: &Path) -> Result<Tokenizer, CliError> {
     use crate::device::ggml::gguf::GgufMetadata;
 
     let failed = |error: &dyn std::fmt::Display| {
@@ -89,7 +89,7 @@ fn read_tokenizer(file: &Path) -> Result<Tokenizer, CliError> {
 }
 
 #[cfg(not(feature = "ggml"))]
-fn read_tokenizer(file: &Path) -> Result<Tokenizer, CliError> {
+pub(super) fn read_tokenizer(file: &Path) -> Result<Tokenizer, CliError> {
     Tokenizer::from_json_file(file)
         .map_err(|error| CliError::Usage(format!("tokenizer {}: {error}", file.display())))
 }
@@ -146,7 +146,7 @@ fn check_tokens(
 }
 
 /// The text to check, byte for byte: a file or standard input.
-fn read_input(file: Option<&PathBuf>) -> Result<Vec<u8>, CliError> {
+pub(super) fn read_input(file: Option<&PathBuf>) -> Result<Vec<u8>, CliError> {
     let mut text = Vec::new();
     let read = match file {
         Some(file) => std::fs::File::open(file).and_then(|mut file| file.read_to_end(&mut text)),

@@ -3,6 +3,7 @@
 //! ([`CliError::exit_code`]).
 
 mod args;
+mod chat;
 mod check;
 mod error;
 mod grammar;
@@ -25,6 +26,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Grammar(args) => grammar::run(&args),
+        Command::Chat(args) => chat::run(&args),
         Command::HashKey => hash_key::run(),
     };
     match result {
