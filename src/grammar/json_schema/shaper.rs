@@ -145,7 +145,11 @@ impl Shaper<'_, '_> {
         conj.literals().iter().map(upper).fold(Types::ALL, |a, b| a & b)
     }
 
-    pub(super) fn accepts(&mut self, literals: &[Literal], value: &Json) -> Result<bool, SchemaError> {
+    pub(super) fn accepts(
+        &mut self,
+        literals: &[Literal],
+        value: &Json,
+    ) -> Result<bool, SchemaError> {
         Validator::new(self.graph, self.languages, self.fuel).all(literals, value)
     }
 
@@ -239,8 +243,7 @@ impl Shaper<'_, '_> {
         if self.strict || self.speculation > 0 {
             return Err(self.graph.inexact(node, keyword, reason));
         }
-        let relaxed =
-            Relaxed { pointer: self.graph.pointer(node), keyword: keyword.to_owned() };
+        let relaxed = Relaxed { pointer: self.graph.pointer(node), keyword: keyword.to_owned() };
         if !self.relaxed.contains(&relaxed) {
             self.relaxed.push(relaxed);
         }

@@ -50,7 +50,9 @@ fn leaf_schema() -> impl Strategy<Value = Value> {
 }
 
 /// One keyword, or a few that belong together.
-fn keywords(inner: impl Strategy<Value = Value> + Clone + 'static) -> BoxedStrategy<Vec<(String, Value)>> {
+fn keywords(
+    inner: impl Strategy<Value = Value> + Clone + 'static,
+) -> BoxedStrategy<Vec<(String, Value)>> {
     let one = |name: &'static str| move |value: Value| vec![(name.to_owned(), value)];
     let many = prop::collection::vec(inner.clone(), 1..4).prop_map(Value::from);
     let named = prop::collection::vec((name(), inner.clone()), 0..3)
@@ -79,7 +81,8 @@ fn keywords(inner: impl Strategy<Value = Value> + Clone + 'static) -> BoxedStrat
             vec![("prefixItems".to_owned(), prefix), ("items".to_owned(), rest)]
         }),
         (inner.clone(), 0_u32..3, 0_u32..4).prop_map(|(item, min, max)| {
-            let pairs = [("contains", item), ("minContains", min.into()), ("maxContains", max.into())];
+            let pairs =
+                [("contains", item), ("minContains", min.into()), ("maxContains", max.into())];
             pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
         }),
         inner.clone().prop_map(one("contains")),
