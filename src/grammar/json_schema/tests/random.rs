@@ -7,14 +7,15 @@ use super::super::{Document, Json, SchemaError, SchemaOptions};
 use super::membership::Membership;
 use crate::grammar::Fuel;
 
+const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
 const NAMES: [&str; 4] = ["a", "b", "ab", "c"];
 const PATTERNS: [&str; 5] = ["^a", "b", "^ab?$", "^c$", ""];
 
-fn name() -> impl Strategy<Value = String> {
+fn name() -> impl Strategy<Value = String> + Clone {
     prop::sample::select(&NAMES[..]).prop_map(str::to_owned)
 }
 
-fn pattern() -> impl Strategy<Value = String> {
+fn pattern() -> impl Strategy<Value = String> + Clone {
     prop::sample::select(&PATTERNS[..]).prop_map(str::to_owned)
 }
 
@@ -39,9 +40,8 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 fn leaf_schema() -> impl Strategy<Value = Value> {
-    let types = ["null", "boolean", "integer", "number", "string", "array", "object"];
     prop_oneof![
-        4 => prop::sample::select(&types[..]).prop_map(|name| json!({ "type": name })),
+        4 => prop::sample::select(&TYPES[..]).prop_map(|name| json!({ "type": name })),
         1 => any::<bool>().prop_map(Value::from),
         2 => value().prop_map(|value| json!({ "const": value })),
         2 => prop::collection::vec(value(), 1..4).prop_map(|values| json!({ "enum": values })),
@@ -59,7 +59,7 @@ fn keywords(
         .prop_map(|entries| Value::Object(entries.into_iter().collect::<Map<_, _>>()));
     let patterned = prop::collection::vec((pattern(), inner.clone()), 0..3)
         .prop_map(|entries| Value::Object(entries.into_iter().collect::<Map<_, _>>()));
-    let names = prop::collection::btree_set(name(), 0..3).prop_map(|names| json!(names));
+    let names = prop::collection::btree_set(name(), 0..3).prop_map(|names| json!(names)).boxed();
     let dependent = prop::collection::vec((name(), names.clone()), 0..3)
         .prop_map(|entries| Value::Object(entries.into_iter().collect::<Map<_, _>>()));
     let count = (0_u32..4).prop_map(Value::from);
