@@ -173,7 +173,8 @@ impl Properties {
     ) -> Self {
         let mut sorted = declared.clone();
         sorted.sort_unstable();
-        let (additional_written, additional) = (additional.is_some(), additional.unwrap_or(Graph::ANY));
+        let (additional_written, additional) =
+            (additional.is_some(), additional.unwrap_or(Graph::ANY));
         Self { declared, sorted, patterns, additional, additional_written }
     }
 

@@ -79,11 +79,7 @@ impl Document {
 
     /// The normal form of a conjunction. Shapes without anything are an answer too, except at the
     /// root, where they are an error: nothing is valid.
-    pub fn shapes(
-        &mut self,
-        conj: &Conj,
-        fuel: &mut Fuel<'_>,
-    ) -> Result<Arc<Shapes>, SchemaError> {
+    pub fn shapes(&mut self, conj: &Conj, fuel: &mut Fuel<'_>) -> Result<Arc<Shapes>, SchemaError> {
         let shapes = Shaper {
             graph: &self.graph,
             languages: &mut self.languages,

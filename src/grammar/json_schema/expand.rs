@@ -16,7 +16,7 @@ use super::term_object::SomeKey;
 /// Alternatives of one type beyond this are refused.
 const ALTERNATIVES_MAX: usize = 256;
 /// Branches, most of which come to nothing, beyond this are refused.
-const BRANCHES_MAX: u32 = 10_000;
+const BRANCHES_MAX: u32 = 4_000;
 
 /// Something that must hold.
 #[derive(Clone, Debug)]
@@ -138,7 +138,7 @@ pub(super) fn expand<T: Term>(
     let mut branches = 0_u32;
     while let Some(mut branch) = stack.pop() {
         branches += 1;
-        shaper.fuel.spend(8 + branch.term.size())?;
+        shaper.fuel.spend(16 + 4 * branch.term.size())?;
         if !propagate(&mut branch, shaper, candidates, conj)? {
             continue;
         }
@@ -150,7 +150,8 @@ pub(super) fn expand<T: Term>(
                     terms.push(branch.term);
                     match blame {
                         Some((node, keyword)) if terms.len() > ALTERNATIVES_MAX => {
-                            let reason = format!("leaves more than {ALTERNATIVES_MAX} alternatives");
+                            let reason =
+                                format!("leaves more than {ALTERNATIVES_MAX} alternatives");
                             return Err(shaper.graph.inexact(node, keyword, &reason));
                         }
                         _ => continue,
@@ -202,12 +203,19 @@ fn propagate<T: Term>(
                         false
                     }
                     (Atom::Enum(values), false) if !values.types.meets(T::TYPES) => true,
-                    _ => match take_applicator::<T>(node, known, positive, &mut next, shaper, conj)? {
-                        Some(alive) => alive,
-                        None => {
-                            branch.term.assume((node, atom), known, positive, &mut next, shaper)?
+                    _ => {
+                        match take_applicator::<T>(node, known, positive, &mut next, shaper, conj)?
+                        {
+                            Some(alive) => alive,
+                            None => branch.term.assume(
+                                (node, atom),
+                                known,
+                                positive,
+                                &mut next,
+                                shaper,
+                            )?,
                         }
-                    },
+                    }
                 }
             }
             ref other => branch.term.take(other),

@@ -28,7 +28,10 @@ struct Nest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Place {
     /// In a pattern, or right after the parenthesis of a group.
-    At { state: u32, opened: bool },
+    At {
+        state: u32,
+        opened: bool,
+    },
     /// After `(?`, after `(?<`.
     Question,
     Less,

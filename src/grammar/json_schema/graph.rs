@@ -226,7 +226,12 @@ impl Graph {
     }
 
     /// A pattern or format of the schema has no language here.
-    pub(super) fn regular_error(&self, at: NodeId, keyword: &str, error: RegularError) -> SchemaError {
+    pub(super) fn regular_error(
+        &self,
+        at: NodeId,
+        keyword: &str,
+        error: RegularError,
+    ) -> SchemaError {
         match error {
             RegularError::Limit(limit) => limit.into(),
             RegularError::Syntax { message } => SchemaError::Invalid {
@@ -355,7 +360,9 @@ impl Graph {
                     }
                     OPEN => {
                         let mut depth = 0;
-                        self.each_in_place(id, &mut |child| depth = depth.max(depths[child.index()]));
+                        self.each_in_place(id, &mut |child| {
+                            depth = depth.max(depths[child.index()])
+                        });
                         if depth >= IN_PLACE_DEPTH_MAX {
                             return Err(LimitError::Depth { max: IN_PLACE_DEPTH_MAX }.into());
                         }

@@ -86,7 +86,8 @@ impl PartialEq for Json {
             (Self::Array(a), Self::Array(b)) => a == b,
             (Self::Object(a), Self::Object(b)) => {
                 a.len() == b.len()
-                    && a.iter().all(|(key, value)| other.get(key).is_some_and(|found| found == value))
+                    && a.iter()
+                        .all(|(key, value)| other.get(key).is_some_and(|found| found == value))
             }
             _ => false,
         }

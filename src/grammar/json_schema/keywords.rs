@@ -357,11 +357,7 @@ impl SchemaObject<'_> {
     }
 
     /// An upper bound. What no 32 bits hold, no answer reaches: none.
-    pub(super) fn greatest(
-        &self,
-        name: &str,
-        value: ValueId,
-    ) -> Result<Option<u32>, SchemaError> {
+    pub(super) fn greatest(&self, name: &str, value: ValueId) -> Result<Option<u32>, SchemaError> {
         Ok(self.count(name, value)?.to_u64().and_then(|count| u32::try_from(count).ok()))
     }
 

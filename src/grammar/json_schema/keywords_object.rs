@@ -61,7 +61,11 @@ impl SchemaObject<'_> {
     }
 
     /// The names of an array of strings, each once.
-    pub(super) fn names(&mut self, keyword: &str, value: ValueId) -> Result<Box<[NameId]>, SchemaError> {
+    pub(super) fn names(
+        &mut self,
+        keyword: &str,
+        value: ValueId,
+    ) -> Result<Box<[NameId]>, SchemaError> {
         let items = self.array(keyword, value)?;
         let items = self.tree().items(items).to_vec();
         let mut names = Vec::with_capacity(items.len());

@@ -72,9 +72,8 @@ impl Languages {
             Language::Automaton(dfa) => dfa.accepts(text),
             Language::Repeat(set, min, max) => {
                 let count = text.chars().count() as u64;
-                let in_set = |code: u32| {
-                    set.ranges().iter().any(|&(low, high)| low <= code && code <= high)
-                };
+                let in_set =
+                    |code: u32| set.ranges().iter().any(|&(low, high)| low <= code && code <= high);
                 count >= u64::from(min)
                     && max.is_none_or(|max| count <= u64::from(max))
                     && text.chars().all(|character| in_set(u32::from(character)))

@@ -69,10 +69,8 @@ pub(super) fn add(entries: &mut Entries, mut entry: Entry) {
         if entries.iter().any(|other| implies(&entry, other)) {
             return;
         }
-        let resolved = entries
-            .iter()
-            .enumerate()
-            .find_map(|(at, other)| Some((at, resolve(other, &entry)?)));
+        let resolved =
+            entries.iter().enumerate().find_map(|(at, other)| Some((at, resolve(other, &entry)?)));
         match resolved {
             Some((at, resolved)) => {
                 entries.remove(at);
@@ -187,8 +185,7 @@ impl PresenceReader<'_, '_, '_> {
         for part in parts {
             let Some(entries) = read(self, part)? else { return Ok(None) };
             self.shaper.fuel.spend((out.len() * entries.len()) as u32)?;
-            let joined =
-                if conjunctive { product(&out, &entries) } else { union(out, entries) };
+            let joined = if conjunctive { product(&out, &entries) } else { union(out, entries) };
             match joined {
                 Some(joined) => out = joined,
                 None => return Ok(None),
@@ -222,16 +219,18 @@ impl PresenceReader<'_, '_, '_> {
                 });
                 Ok(product(&single(*key, true), &missing))
             }),
-            Atom::DependentSchemas(list) => self.fold(list.iter(), positive, |reader, &(key, node)| {
-                let Some(entries) = reader.literal(Literal { node, positive })? else {
-                    return Ok(None);
-                };
-                Ok(if positive {
-                    union(single(key, false), entries)
-                } else {
-                    product(&single(key, true), &entries)
+            Atom::DependentSchemas(list) => {
+                self.fold(list.iter(), positive, |reader, &(key, node)| {
+                    let Some(entries) = reader.literal(Literal { node, positive })? else {
+                        return Ok(None);
+                    };
+                    Ok(if positive {
+                        union(single(key, false), entries)
+                    } else {
+                        product(&single(key, true), &entries)
+                    })
                 })
-            }),
+            }
             Atom::All(_, nodes) => self.nodes(nodes, positive, positive),
             Atom::Any(nodes) => self.nodes(nodes, positive, !positive),
             Atom::Not(node) => self.literal(Literal { node: *node, positive: !positive }),
@@ -253,7 +252,8 @@ impl PresenceReader<'_, '_, '_> {
             }
             Atom::Properties(rule) if rule.leaves_free() => {
                 // Declared without demands, or never there.
-                let decided = |&(_, node): &(NameId, NodeId)| [Graph::ANY, Graph::NEVER].contains(&node);
+                let decided =
+                    |&(_, node): &(NameId, NodeId)| [Graph::ANY, Graph::NEVER].contains(&node);
                 if !rule.declared.iter().all(decided) {
                     return Ok(None);
                 }
@@ -306,10 +306,12 @@ mod tests {
     #[test]
     fn too_many_are_refused() {
         // Either both of a pair or none: nothing implies anything.
-        let pair = |pair: u32| vec![
-            Entry::from_slice(&[(NameId(2 * pair), true), (NameId(2 * pair + 1), true)]),
-            Entry::from_slice(&[(NameId(2 * pair), false), (NameId(2 * pair + 1), false)]),
-        ];
+        let pair = |pair: u32| {
+            vec![
+                Entry::from_slice(&[(NameId(2 * pair), true), (NameId(2 * pair + 1), true)]),
+                Entry::from_slice(&[(NameId(2 * pair), false), (NameId(2 * pair + 1), false)]),
+            ]
+        };
         let mut all = always();
         for number in 0..8 {
             all = product(&all, &pair(number)).unwrap();

@@ -126,16 +126,17 @@ impl ArrayTerm {
     }
 
     fn count(&mut self, literal: Literal, min: u32, max: Option<u32>) {
-        if max == Some(0) {
+        // So many items must satisfy it, so there are at least as many.
+        self.min = self.min.max(min);
+        if max.is_some_and(|max| max < min) {
+            self.max = Some(0);
+        } else if literal == Literal::yes(Graph::ANY) {
+            max.into_iter().for_each(|max| self.lower_max(max));
+        } else if max == Some(0) {
             // None of the items: all of them fail.
             self.prefix.iter_mut().for_each(|item| item.push(literal.negated()));
             self.rest.push(literal.negated());
-        } else if literal == Literal::yes(Graph::ANY) {
-            self.min = self.min.max(min);
-            max.into_iter().for_each(|max| self.lower_max(max));
-        }
-        let trivial = max == Some(0) && min == 0 || literal == Literal::yes(Graph::ANY);
-        if !trivial && (min > 0 || max.is_some()) {
+        } else if min > 0 || max.is_some() {
             self.counts.push((literal, min, max));
         }
     }
@@ -162,18 +163,13 @@ impl ArrayTerm {
         let mut contains = Vec::with_capacity(self.counts.len());
         for (literal, min, max) in std::mem::take(&mut self.counts) {
             let item = shaper.graph.conj([literal]);
-            if max.is_some_and(|max| max < min) {
-                return Ok(None);
-            }
             if item.is_any() {
-                self.min = self.min.max(min);
                 max.into_iter().for_each(|max| self.lower_max(max));
             } else if !shaper.possible(&item)? {
                 if min > 0 {
                     return Ok(None);
                 }
             } else {
-                self.min = self.min.max(min);
                 contains.push(Contains { item, min, max });
             }
         }

@@ -138,7 +138,11 @@ impl Shaper<'_, '_> {
     }
 
     /// The same the other way round; `into` takes the place of `earlier`.
-    fn fold_back(&mut self, into: &mut Settled, earlier: &mut Settled) -> Result<bool, SchemaError> {
+    fn fold_back(
+        &mut self,
+        into: &mut Settled,
+        earlier: &mut Settled,
+    ) -> Result<bool, SchemaError> {
         let folded = self.fold(earlier, into)?;
         if folded {
             std::mem::swap(into, earlier);
@@ -154,7 +158,8 @@ impl Shaper<'_, '_> {
         let mut places: Vec<(NameId, usize)> =
             properties.iter().enumerate().map(|(place, known)| (known.name, place)).collect();
         places.sort_unstable();
-        let presence: Vec<Presence> = entries.iter().map(|entry| presence_of(entry, &places)).collect();
+        let presence: Vec<Presence> =
+            entries.iter().map(|entry| presence_of(entry, &places)).collect();
         let least = presence.iter().map(|entry| entry.required.len()).min().unwrap_or(0);
         let most = properties.iter().filter(|known| known.possible).count();
         let free = if closed {
@@ -242,7 +247,9 @@ impl Settled {
 
 fn same_rules(first: &ObjectTerm, second: &ObjectTerm) -> bool {
     let within = |one: &ObjectTerm, other: &ObjectTerm| {
-        one.rules.iter().all(|(_, rule)| other.rules.iter().any(|(_, second)| same_rule(rule, second)))
+        one.rules
+            .iter()
+            .all(|(_, rule)| other.rules.iter().any(|(_, second)| same_rule(rule, second)))
     };
     within(first, second) && within(second, first)
 }

@@ -22,7 +22,8 @@ impl Term for NumberSet {
         _next: &mut Next,
         _shaper: &mut Shaper<'_, '_>,
     ) -> Result<bool, SchemaError> {
-        let turned = |bound: &Bound| Bound { value: bound.value.clone(), exclusive: !bound.exclusive };
+        let turned =
+            |bound: &Bound| Bound { value: bound.value.clone(), exclusive: !bound.exclusive };
         match (atom, positive) {
             (Atom::Minimum(bound), true) => self.raise_min(bound),
             (Atom::Maximum(bound), true) => self.lower_max(bound),
@@ -56,8 +57,10 @@ impl Term for NumberSet {
 impl NumberSet {
     /// Whether a number is in the set.
     pub fn contains(&self, number: &Decimal) -> bool {
-        let above = |bound: &Bound| *number > bound.value || (*number == bound.value && !bound.exclusive);
-        let below = |bound: &Bound| *number < bound.value || (*number == bound.value && !bound.exclusive);
+        let above =
+            |bound: &Bound| *number > bound.value || (*number == bound.value && !bound.exclusive);
+        let below =
+            |bound: &Bound| *number < bound.value || (*number == bound.value && !bound.exclusive);
         !(self.integer && !number.is_integer())
             && !(self.not_integer && number.is_integer())
             && self.min.as_ref().is_none_or(above)
@@ -68,18 +71,16 @@ impl NumberSet {
     }
 
     fn raise_min(&mut self, bound: &Bound) {
-        let stronger = |old: &Bound| {
-            bound.value > old.value || (bound.value == old.value && bound.exclusive)
-        };
+        let stronger =
+            |old: &Bound| bound.value > old.value || (bound.value == old.value && bound.exclusive);
         if self.min.as_ref().is_none_or(stronger) {
             self.min = Some(bound.clone());
         }
     }
 
     fn lower_max(&mut self, bound: &Bound) {
-        let stronger = |old: &Bound| {
-            bound.value < old.value || (bound.value == old.value && bound.exclusive)
-        };
+        let stronger =
+            |old: &Bound| bound.value < old.value || (bound.value == old.value && bound.exclusive);
         if self.max.as_ref().is_none_or(stronger) {
             self.max = Some(bound.clone());
         }
@@ -98,10 +99,12 @@ impl NumberSet {
             std::cmp::Ordering::Greater => true,
             std::cmp::Ordering::Equal => !self.contains(&min.value),
             // Between two integers that do not belong to it, as in 0 < x < 1.
-            std::cmp::Ordering::Less => self.integer && !min.value.is_integer() && {
-                let first = min.value.ceil();
-                first > max.value || (first == max.value && max.exclusive)
-            },
+            std::cmp::Ordering::Less => {
+                self.integer && !min.value.is_integer() && {
+                    let first = min.value.ceil();
+                    first > max.value || (first == max.value && max.exclusive)
+                }
+            }
         }
     }
 
@@ -154,7 +157,9 @@ impl Term for StringSet {
             (Atom::MaxLength(max), false) => {
                 self.min_chars = self.min_chars.max(max.saturating_add(1));
             }
-            (Atom::Pattern(pattern), _) => add(&mut self.patterns, &(Arc::clone(pattern), positive)),
+            (Atom::Pattern(pattern), _) => {
+                add(&mut self.patterns, &(Arc::clone(pattern), positive))
+            }
             (Atom::Format(format), _) => add(&mut self.formats, &(*format, positive)),
             (Atom::Enum(values), _) => {
                 for value in &values.list {
@@ -175,8 +180,15 @@ impl Term for StringSet {
             })
         };
         Ok(self.max_chars.is_some_and(|max| max < self.min_chars)
-            || self.patterns.iter().enumerate().any(|(index, &(_, positive))| opposed(index, positive))
-            || self.formats.iter().any(|&(format, positive)| self.formats.contains(&(format, !positive))))
+            || self
+                .patterns
+                .iter()
+                .enumerate()
+                .any(|(index, &(_, positive))| opposed(index, positive))
+            || self
+                .formats
+                .iter()
+                .any(|&(format, positive)| self.formats.contains(&(format, !positive))))
     }
 }
 

@@ -145,7 +145,11 @@ impl Shaper<'_, '_> {
         conj.literals().iter().map(upper).fold(Types::ALL, |a, b| a & b)
     }
 
-    pub(super) fn accepts(&mut self, literals: &[Literal], value: &Json) -> Result<bool, SchemaError> {
+    pub(super) fn accepts(
+        &mut self,
+        literals: &[Literal],
+        value: &Json,
+    ) -> Result<bool, SchemaError> {
         Validator::new(self.graph, self.languages, self.fuel).all(literals, value)
     }
 
@@ -239,8 +243,7 @@ impl Shaper<'_, '_> {
         if self.strict || self.speculation > 0 {
             return Err(self.graph.inexact(node, keyword, reason));
         }
-        let relaxed =
-            Relaxed { pointer: self.graph.pointer(node), keyword: keyword.to_owned() };
+        let relaxed = Relaxed { pointer: self.graph.pointer(node), keyword: keyword.to_owned() };
         if !self.relaxed.contains(&relaxed) {
             self.relaxed.push(relaxed);
         }
@@ -306,10 +309,10 @@ impl Shaper<'_, '_> {
         for (i, (&first, left)) in nodes.iter().zip(&facts).enumerate() {
             for (j, (&second, right)) in nodes.iter().zip(&facts).enumerate().skip(i + 1) {
                 self.fuel.spend(1 + left.declared.len() as u32)?;
-                if left.excludes(right, self.graph)
-                    || right.excludes(left, self.graph)
-                    || self.never_both::<T>(first, second)?
-                {
+                // The facts are about objects: every array satisfies all of them.
+                let plain = T::TYPES == Types::OBJECT
+                    && (left.excludes(right, self.graph) || right.excludes(left, self.graph));
+                if plain || self.never_both::<T>(first, second)? {
                     pairs.insert((i, j));
                 }
             }

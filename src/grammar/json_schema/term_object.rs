@@ -243,13 +243,7 @@ impl ObjectTerm {
         }
     }
 
-    fn not_properties(
-        &self,
-        node: NodeId,
-        rule: &Arc<Properties>,
-        graph: &Graph,
-        next: &mut Next,
-    ) {
+    fn not_properties(&self, node: NodeId, rule: &Arc<Properties>, graph: &Graph, next: &mut Next) {
         let no = |node: NodeId| Literal { node, positive: false };
         let mut declared: Vec<(NameId, NodeId)> =
             rule.declared.iter().copied().filter(|&(_, child)| child != Graph::ANY).collect();
@@ -341,7 +335,10 @@ impl ObjectTerm {
     }
 
     /// The entries of all clauses and of what is decided. `None`: too many.
-    pub(super) fn presence(&self, shaper: &mut Shaper<'_, '_>) -> Result<Option<Entries>, SchemaError> {
+    pub(super) fn presence(
+        &self,
+        shaper: &mut Shaper<'_, '_>,
+    ) -> Result<Option<Entries>, SchemaError> {
         let mut decided: Entry =
             self.known.iter().filter_map(|known| Some((known.name, known.there?))).collect();
         decided.sort_unstable();
@@ -462,7 +459,8 @@ fn dependencies(node: NodeId, atom: &Atom, positive: bool, next: &mut Next) {
                 if positive {
                     depend(*key, names.iter().map(|&name| Goal::Present(name)).collect());
                 } else {
-                    let missing = names.iter().map(|&name| [Goal::Present(*key), Goal::Absent(name)]);
+                    let missing =
+                        names.iter().map(|&name| [Goal::Present(*key), Goal::Absent(name)]);
                     broken.extend(missing.map(Choice::from));
                 }
             }
@@ -490,7 +488,9 @@ fn other_than(entries: &[(Arc<str>, Json)], graph: &Graph) -> Vec<Choice> {
     let count = entries.len() as u32;
     let mut choices = vec![Choice::from_iter([Goal::MinProperties(count + 1)])];
     for (name, value) in entries {
-        let (Some(name), Some(node)) = (graph.name_id(name), graph.constant(value)) else { continue };
+        let (Some(name), Some(node)) = (graph.name_id(name), graph.constant(value)) else {
+            continue;
+        };
         choices.push(Choice::from_iter([Goal::Absent(name)]));
         let other = Goal::Value(name, Literal { node, positive: false });
         choices.push([Goal::Present(name), other].into());

@@ -225,7 +225,11 @@ impl Parser<'_> {
                 return Ok(true);
             }
             if !self.eat(if object { b'}' } else { b']' }) {
-                return Err(self.error(if object { "expected `,` or `}`" } else { "expected `,` or `]`" }));
+                return Err(self.error(if object {
+                    "expected `,` or `}`"
+                } else {
+                    "expected `,` or `]`"
+                }));
             }
             self.close(open, pending)?;
         }
@@ -299,7 +303,12 @@ impl Parser<'_> {
         let words =
             [("true", Value::Bool(true)), ("false", Value::Bool(false)), ("null", Value::Null)];
         for (word, value) in words {
-            if self.source.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(word.as_bytes())) {
+            if self
+                .source
+                .as_bytes()
+                .get(self.at..)
+                .is_some_and(|rest| rest.starts_with(word.as_bytes()))
+            {
                 self.at += word.len();
                 return Ok(value);
             }

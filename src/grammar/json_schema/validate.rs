@@ -103,7 +103,12 @@ impl<'a, 'f> Validator<'a, 'f> {
     }
 
     /// How many of the schemas hold; counts no further than `enough`.
-    fn count(&mut self, nodes: &[NodeId], value: &Json, enough: usize) -> Result<usize, SchemaError> {
+    fn count(
+        &mut self,
+        nodes: &[NodeId],
+        value: &Json,
+        enough: usize,
+    ) -> Result<usize, SchemaError> {
         let mut count = 0;
         for &node in nodes {
             count += usize::from(self.holds(node, value)?);
@@ -251,7 +256,12 @@ impl<'a, 'f> Validator<'a, 'f> {
     }
 
     /// Whether the pattern of a `patternProperties` is found in the name.
-    pub(super) fn finds(&mut self, node: NodeId, pattern: &std::sync::Arc<str>, name: &str) -> Verdict {
+    pub(super) fn finds(
+        &mut self,
+        node: NodeId,
+        pattern: &std::sync::Arc<str>,
+        name: &str,
+    ) -> Verdict {
         self.languages
             .finds(pattern, name, self.fuel)
             .map_err(|error| self.graph.regular_error(node, "patternProperties", error))

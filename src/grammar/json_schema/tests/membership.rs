@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::super::{
-    ArrayShape, Conj, Document, Format, FreeRule, Json, ObjectShape, SchemaError, Shapes,
-    StringSet,
+    ArrayShape, Conj, Document, Format, FreeRule, Json, ObjectShape, SchemaError, Shapes, StringSet,
 };
 use crate::grammar::Fuel;
 
@@ -90,9 +89,8 @@ impl Membership<'_> {
     }
 
     fn object(&mut self, shape: &ObjectShape, entries: &[(Arc<str>, Json)]) -> Verdict {
-        let there = |place: &usize| {
-            entries.iter().any(|(name, _)| *name == shape.properties[*place].name)
-        };
+        let there =
+            |place: &usize| entries.iter().any(|(name, _)| *name == shape.properties[*place].name);
         if entries.len() < shape.min as usize
             || shape.max.is_some_and(|max| entries.len() > max as usize)
             || !shape.presence.iter().any(|presence| {

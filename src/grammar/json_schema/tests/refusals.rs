@@ -4,7 +4,7 @@ use super::super::{Conj, Document, SchemaError, SchemaOptions};
 use crate::grammar::{Fuel, LimitError};
 
 fn shapes_error(schema: &str, options: &SchemaOptions) -> Option<SchemaError> {
-    let mut fuel = Fuel::new(10_000_000);
+    let mut fuel = Fuel::new(2_000_000);
     let mut document = match Document::parse(schema, options, &mut fuel) {
         Ok(document) => document,
         Err(error) => return Some(error),
@@ -42,9 +42,13 @@ fn what_is_wrong_is_named_with_its_place() {
         (r##"{"$ref":"#/a"}"##, "#", "$ref"),
         (r##"{"$ref":"#a"}"##, "#", "$ref"),
         (r##"{"$ref":"#"}"##, "#", "$ref"),
-        (r##"{"allOf":[{"$ref":"#"}]}"##, "#", "allOf"),
-        (r##"{"not":{"$ref":"#"}}"##, "#", "not"),
-        (r##"{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}"##, "#/$defs/b", "$ref"),
+        (r##"{"allOf":[{"$ref":"#"}]}"##, "#/allOf/0", "$ref"),
+        (r##"{"not":{"$ref":"#"}}"##, "#/not", "$ref"),
+        (
+            r##"{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}"##,
+            "#/$defs/b",
+            "$ref",
+        ),
         (r#"{"dependentRequired":{"a":1}}"#, "#", "dependentRequired"),
         (r#"{"prefixItems":[{}],"items":[{}]}"#, "#", "items"),
     ] {
@@ -62,10 +66,26 @@ fn what_cannot_be_exact_is_named_with_its_place() {
     for (schema, place, name) in [
         (r#"{"$ref":"http://example.com/x"}"#, "#", "$ref"),
         (r#"{"type":"array","not":{"uniqueItems":true}}"#, "#/not", "uniqueItems"),
-        (r#"{"type":"object","not":{"additionalProperties":false}}"#, "#/not", "additionalProperties"),
-        (r#"{"type":"object","not":{"patternProperties":{"a":false}}}"#, "#/not", "patternProperties"),
-        (r#"{"type":"object","anyOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}],"unevaluatedProperties":false}"#, "#", "unevaluatedProperties"),
-        (r#"{"type":"array","not":{"prefixItems":[{}],"items":{"type":"null"}}}"#, "#/not", "items"),
+        (
+            r#"{"type":"object","not":{"additionalProperties":false}}"#,
+            "#/not",
+            "additionalProperties",
+        ),
+        (
+            r#"{"type":"object","not":{"patternProperties":{"a":false}}}"#,
+            "#/not",
+            "patternProperties",
+        ),
+        (
+            r#"{"type":"object","anyOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}],"unevaluatedProperties":false}"#,
+            "#",
+            "unevaluatedProperties",
+        ),
+        (
+            r#"{"type":"array","not":{"prefixItems":[{}],"items":{"type":"null"}}}"#,
+            "#/not",
+            "items",
+        ),
         (r#"{"enum":["a"],"pattern":"(a)\\1"}"#, "#", "pattern"),
     ] {
         match error(schema) {
@@ -123,7 +143,11 @@ fn hostile_schemas_end_with_an_answer_or_an_error() {
         (r#"{"allOf":["#, "]}"),
         (r#"{"anyOf":[{"type":"null"},"#, "]}"),
     ] {
-        assert_eq!(shapes_error(&nested(open, close, 60), &SchemaOptions::default()), None, "{open}");
+        assert_eq!(
+            shapes_error(&nested(open, close, 60), &SchemaOptions::default()),
+            None,
+            "{open}"
+        );
         let deep = error(&nested(open, close, 10_000));
         assert!(matches!(deep, SchemaError::Limit(LimitError::Depth { .. })), "{open}: {deep:?}");
     }
@@ -133,15 +157,23 @@ fn hostile_schemas_end_with_an_answer_or_an_error() {
     let defs: Vec<String> = (0..100)
         .map(|n| format!(r##""d{n}":{{"anyOf":[{{"$ref":"#/$defs/d{m}"}},{{"minProperties":{n},"$ref":"#/$defs/d{m}"}}]}}"##, m = n + 1))
         .collect();
-    let schema = format!(r##"{{"type":"object","$ref":"#/$defs/d0","$defs":{{{},"d100":{{"properties":{{"a":{{"type":"null"}}}}}}}}}}"##, defs.join(","));
+    let schema = format!(
+        r##"{{"type":"object","$ref":"#/$defs/d0","$defs":{{{},"d100":{{"properties":{{"a":{{"type":"null"}}}}}}}}}}"##,
+        defs.join(",")
+    );
     assert!(shapes_error(&schema, &SchemaOptions::default()).is_some());
     // Fifty times one of fifty that overlap.
     let choice = |n: usize| {
         let choices: Vec<String> = (0..50)
-            .map(|m| format!(r#"{{"properties":{{"p{m}":{{"minimum":{n}}}}},"required":["q{m}"]}}"#))
+            .map(|m| {
+                format!(r#"{{"properties":{{"p{m}":{{"minimum":{n}}}}},"required":["q{m}"]}}"#)
+            })
             .collect();
         format!(r#"{{"oneOf":[{}]}}"#, choices.join(","))
     };
-    let schema = format!(r#"{{"type":"object","allOf":[{}]}}"#, (0..50).map(choice).collect::<Vec<_>>().join(","));
+    let schema = format!(
+        r#"{{"type":"object","allOf":[{}]}}"#,
+        (0..50).map(choice).collect::<Vec<_>>().join(",")
+    );
     assert!(shapes_error(&schema, &SchemaOptions::default()).is_some());
 }

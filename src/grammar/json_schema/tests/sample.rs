@@ -40,7 +40,8 @@ fn expand_all(document: &mut Document, fuel: &mut Fuel<'_>) -> Result<(usize, us
     while let Some(conj) = queue.pop_front() {
         let shapes = document.shapes(&conj, fuel).map_err(|error| error.to_string())?;
         let presence: usize = shapes.objects.iter().map(|object| object.presence.len()).sum();
-        most = most.max(presence + shapes.arrays.len() + shapes.strings.len() + shapes.numbers.len());
+        most =
+            most.max(presence + shapes.arrays.len() + shapes.strings.len() + shapes.numbers.len());
         for next in conjs_of(&shapes) {
             if seen.insert(next.clone()) {
                 queue.push_back(next);
@@ -87,7 +88,15 @@ fn real_schemas_are_read_as_they_are_meant() {
                 continue;
             }
         };
-        costs.push((time, parse_time, STEPS - fuel.steps_left(), conjs, most, text("schema").len(), id.clone()));
+        costs.push((
+            time,
+            parse_time,
+            STEPS - fuel.steps_left(),
+            conjs,
+            most,
+            text("schema").len(),
+            id.clone(),
+        ));
         let Some(Json::Array(tests)) = line.get("tests") else { panic!("{id}: no tests") };
         for test in tests {
             let (Some(Json::String(instance)), Some(Json::Bool(is_valid))) =
@@ -112,13 +121,19 @@ fn real_schemas_are_read_as_they_are_meant() {
         }
     }
     costs.sort();
-    println!("{schemas} schemas, {} refused; {valid} valid and {invalid} invalid instances", refused.len());
+    println!(
+        "{schemas} schemas, {} refused; {valid} valid and {invalid} invalid instances",
+        refused.len()
+    );
     for quantile in [0.5, 0.9, 0.99, 0.999] {
         println!("{quantile}: {:?}", costs[(costs.len() as f64 * quantile) as usize]);
     }
     println!("max: {:?}", costs.last());
     costs.sort_by_key(|cost| cost.4);
-    println!("most alternatives: {:?}", costs.iter().rev().take(12).map(|cost| (cost.4, &cost.6)).collect::<Vec<_>>());
+    println!(
+        "most alternatives: {:?}",
+        costs.iter().rev().take(12).map(|cost| (cost.4, &cost.6)).collect::<Vec<_>>()
+    );
     refused.iter().for_each(|line| println!("refused {line}"));
     wrong.iter().for_each(|line| println!("wrong {line}"));
     assert!(refused.len() * 1000 <= schemas * 15, "{} of {schemas} refused", refused.len());
