@@ -17,10 +17,45 @@ pub struct StepCommand {
     pub epoch: u64,
     /// Forget every sequence first: the last step left them in an unknown state.
     pub reset: bool,
-    /// Sequences to forget first.
-    pub releases: Vec<Slot>,
+    /// What happens to sequences before the step, in this order.
+    pub operations: Vec<SequenceOp>,
     /// The step. Empty: only the above.
     pub batch: StepBatch,
+}
+
+/// Something done to a sequence between two steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SequenceOp {
+    /// Forget it.
+    Release(Slot),
+    /// Save it; the state comes back in [`StepDone::saved`] under this number.
+    Save {
+        /// Whose sequence.
+        slot: Slot,
+        /// Comes back with the state.
+        ticket: u64,
+    },
+    /// Restore a saved sequence into a slot that is empty.
+    Load {
+        /// The empty slot.
+        slot: Slot,
+        /// What [`Device::save_state`] gave.
+        state: Arc<Vec<u8>>,
+    },
+    /// Copy a sequence into a slot that is empty.
+    Copy {
+        /// Whose sequence.
+        from: Slot,
+        /// The empty slot.
+        to: Slot,
+    },
+    /// Cut a sequence back.
+    Trim {
+        /// Whose sequence.
+        slot: Slot,
+        /// What stays.
+        length_tokens: u32,
+    },
 }
 
 /// The end of a step.
@@ -30,8 +65,19 @@ pub struct StepDone {
     pub epoch: u64,
     /// The rows, exactly as many as were wanted, or what went wrong.
     pub result: Result<Arc<Rows>, StepFault>,
-    /// How long the device took.
+    /// The sequences that were saved, whatever became of the step.
+    pub saved: Vec<SavedSequence>,
+    /// How long the step took, without what came before it.
     pub device_time: Duration,
+}
+
+/// The end of a [`SequenceOp::Save`].
+#[derive(Debug)]
+pub struct SavedSequence {
+    /// Its number.
+    pub ticket: u64,
+    /// The state, or why it could not be saved.
+    pub state: Result<Vec<u8>, DeviceError>,
 }
 
 /// What went wrong in a step.
@@ -51,6 +97,10 @@ pub enum StepFault {
         /// Logits that came.
         found: usize,
     },
+    /// Sequences could not be restored, copied or cut: these slots are empty. Everything else was
+    /// done, but for the step itself.
+    #[error("{} sequences could not be brought back", .0.len())]
+    Restore(Vec<(Slot, DeviceError)>),
 }
 
 /// The way to a running device thread. Dropping it ends the thread after its present step.
@@ -100,42 +150,87 @@ pub fn spawn(
     let (commands, inbox): (Sender<StepCommand>, Receiver<StepCommand>) = bounded(1);
     let abort = device.abort_flag();
     let thread = std::thread::Builder::new().name("device".to_owned()).spawn(move || {
-        let mut driver = Driver { device, spare: None };
+        let mut driver = Driver::new(device);
         while let Ok(command) = inbox.recv() {
-            on_done(driver.run(command));
+            on_done(driver.run(&command));
         }
     })?;
     Ok((DeviceHandle { commands, abort }, thread))
 }
 
-/// Runs commands on a device and reuses the memory of rows that no session holds any more.
-struct Driver {
+/// Runs commands on a device and reuses the memory of rows that no session holds any more. The
+/// device thread has one; a simulation without threads may have its own.
+pub struct Driver {
     device: Box<dyn Device>,
     spare: Option<Arc<Rows>>,
 }
 
 impl Driver {
-    fn run(&mut self, command: StepCommand) -> StepDone {
-        let started = Instant::now();
-        let epoch = command.epoch;
-        // The state that a panic may leave half changed is the device's; the scheduler then asks
-        // for a reset before anything else.
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.step(&command)));
-        let result = outcome.unwrap_or_else(|payload| Err(StepFault::Panic(panic_text(&*payload))));
-        StepDone { epoch, result, device_time: started.elapsed() }
+    /// A driver of `device`.
+    pub fn new(device: Box<dyn Device>) -> Self {
+        Self { device, spare: None }
     }
 
-    fn step(&mut self, command: &StepCommand) -> Result<Arc<Rows>, StepFault> {
+    /// Does what the command says, and catches panics on the way.
+    pub fn run(&mut self, command: &StepCommand) -> StepDone {
+        let mut saved = Vec::new();
+        let mut device_time = Duration::ZERO;
+        // The state that a panic may leave half changed is the device's; the scheduler then asks
+        // for a reset before anything else.
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            self.prepare(command, &mut saved)?;
+            let started = Instant::now();
+            let rows = self.step(&command.batch);
+            device_time = started.elapsed();
+            rows
+        }));
+        let result = outcome.unwrap_or_else(|payload| Err(StepFault::Panic(panic_text(&*payload))));
+        StepDone { epoch: command.epoch, result, saved, device_time }
+    }
+
+    /// What comes before the step. One sequence that cannot be brought back does not keep the
+    /// others from it.
+    fn prepare(
+        &mut self,
+        command: &StepCommand,
+        saved: &mut Vec<SavedSequence>,
+    ) -> Result<(), StepFault> {
         if command.reset {
             self.device.reset()?;
         }
-        for &slot in &command.releases {
-            self.device.release(slot);
+        let mut lost: Vec<(Slot, DeviceError)> = Vec::new();
+        for operation in &command.operations {
+            let (slot, done) = match operation {
+                SequenceOp::Release(slot) => {
+                    self.device.release(*slot);
+                    continue;
+                }
+                SequenceOp::Save { slot, ticket } => {
+                    let state = self.device.save_state(*slot);
+                    saved.push(SavedSequence { ticket: *ticket, state });
+                    continue;
+                }
+                SequenceOp::Load { slot, state } => (*slot, self.device.load_state(*slot, state)),
+                SequenceOp::Copy { from, to } => (*to, self.device.copy(*from, *to)),
+                SequenceOp::Trim { slot, length_tokens } => {
+                    (*slot, self.device.trim(*slot, *length_tokens))
+                }
+            };
+            if let Err(error) = done {
+                self.device.release(slot);
+                if !lost.iter().any(|(other, _)| *other == slot) {
+                    lost.push((slot, error));
+                }
+            }
         }
-        let wanted = command.batch.row_count();
+        if lost.is_empty() { Ok(()) } else { Err(StepFault::Restore(lost)) }
+    }
+
+    fn step(&mut self, batch: &StepBatch) -> Result<Arc<Rows>, StepFault> {
+        let wanted = batch.row_count();
         let mut block = self.take_block(wanted);
-        if !command.batch.pieces.is_empty() {
-            self.device.step(&command.batch, &mut block)?;
+        if !batch.pieces.is_empty() {
+            self.device.step(batch, &mut block)?;
         }
         if !block.is_whole(wanted) {
             return Err(StepFault::RowSize {

@@ -414,6 +414,7 @@ mod tests {
                 context_tokens,
                 trained_context_tokens: 0,
                 max_sequences,
+                kv_tokens: u64::from(context_tokens) * u64::from(max_sequences),
                 max_batch_tokens,
                 capabilities: Capabilities::default(),
                 repeatable: Repeatable::Untested,
