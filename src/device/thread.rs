@@ -198,32 +198,34 @@ impl Driver {
         if command.reset {
             self.device.reset()?;
         }
-        let mut lost: Vec<(Slot, DeviceError)> = Vec::new();
+        let mut lost = Lost::default();
         for operation in &command.operations {
             let (slot, done) = match operation {
                 SequenceOp::Release(slot) => {
                     self.device.release(*slot);
+                    lost.forget(*slot);
                     continue;
                 }
                 SequenceOp::Save { slot, ticket } => {
-                    let state = self.device.save_state(*slot);
+                    let state = lost.check(*slot).and_then(|()| self.device.save_state(*slot));
                     saved.push(SavedSequence { ticket: *ticket, state });
                     continue;
                 }
                 SequenceOp::Load { slot, state } => (*slot, self.device.load_state(*slot, state)),
-                SequenceOp::Copy { from, to } => (*to, self.device.copy(*from, *to)),
+                SequenceOp::Copy { from, to } => {
+                    (*to, lost.check(*from).and_then(|()| self.device.copy(*from, *to)))
+                }
                 SequenceOp::Trim { slot, length_tokens } => {
-                    (*slot, self.device.trim(*slot, *length_tokens))
+                    let trim = |()| self.device.trim(*slot, *length_tokens);
+                    (*slot, lost.check(*slot).and_then(trim))
                 }
             };
             if let Err(error) = done {
                 self.device.release(slot);
-                if !lost.iter().any(|(other, _)| *other == slot) {
-                    lost.push((slot, error));
-                }
+                lost.add(slot, error);
             }
         }
-        if lost.is_empty() { Ok(()) } else { Err(StepFault::Restore(lost)) }
+        lost.into_result()
     }
 
     fn step(&mut self, batch: &StepBatch) -> Result<Arc<Rows>, StepFault> {
@@ -252,6 +254,31 @@ impl Driver {
             }
             Some(Err(_)) | None => Rows::new(self.device.info().vocab_size, rows),
         }
+    }
+}
+
+/// The slots that are empty because something could not be brought back, each with the first reason.
+#[derive(Default)]
+struct Lost(Vec<(Slot, DeviceError)>);
+
+impl Lost {
+    fn check(&self, slot: Slot) -> Result<(), DeviceError> {
+        let found = self.0.iter().find(|(lost, _)| *lost == slot);
+        found.map_or(Ok(()), |(_, error)| Err(error.clone()))
+    }
+
+    fn add(&mut self, slot: Slot, error: DeviceError) {
+        if self.check(slot).is_ok() {
+            self.0.push((slot, error));
+        }
+    }
+
+    fn forget(&mut self, slot: Slot) {
+        self.0.retain(|(lost, _)| *lost != slot);
+    }
+
+    fn into_result(self) -> Result<(), StepFault> {
+        if self.0.is_empty() { Ok(()) } else { Err(StepFault::Restore(self.0)) }
     }
 }
 

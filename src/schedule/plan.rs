@@ -16,7 +16,7 @@ pub(super) struct Candidate {
     pub(super) pending: u32,
     /// Tokens up to a place where its piece has to end, if that comes first.
     pub(super) until_stop: Option<u32>,
-    /// It only needs its latest tokens: every step counts for its client.
+    /// It only needs its latest tokens, or its only one: every step counts for its client.
     pub(super) decoding: bool,
     /// All its positions want rows.
     pub(super) all_rows: bool,

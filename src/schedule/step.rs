@@ -90,7 +90,7 @@ impl Scheduler {
                 computed: entry.computed,
                 pending: entry.pending(),
                 until_stop: entry.save_at.and_then(|at| at.checked_sub(entry.computed)).filter(|&left| left > 0),
-                decoding: entry.is_decoding(),
+                decoding: entry.is_decoding() || entry.pending() == 1,
                 all_rows: entry.next_row + 1 < entry.total(),
             })
         });
