@@ -213,7 +213,8 @@ fn five(beside: u32, head_start: usize, answer: usize) -> Vec<Duration> {
     let ids: Vec<SessionId> =
         (0..5).map(|which| world.submit("b", text(40, 1000 + which), 60)).collect();
     assert!(world.run(1_000_000));
-    let took = |id: &SessionId| world.peers[id].ended.clone().unwrap().0 - world.peers[id].submitted;
+    let took =
+        |id: &SessionId| world.peers[id].ended.clone().unwrap().0 - world.peers[id].submitted;
     ids.iter().map(took).collect()
 }
 

@@ -58,7 +58,7 @@ impl Scheduler {
         if !std::mem::replace(&mut entry.started, true) {
             effects.notices.push((session, Notice::Started));
         }
-        self.bring_back(session);
+        self.reuse(session);
         self.charge(session);
     }
 

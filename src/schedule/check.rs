@@ -15,7 +15,11 @@ impl Scheduler {
         self.check_slots()?;
         self.prefixes.check()?;
         self.queue.check(
-            |id| self.entries.get(&id).is_some_and(|entry| entry.slot.is_none() && entry.phase == Phase::Pending),
+            |id| {
+                self.entries
+                    .get(&id)
+                    .is_some_and(|entry| entry.slot.is_none() && entry.phase == Phase::Pending)
+            },
             |id| self.running.contains(&id),
         )
     }

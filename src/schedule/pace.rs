@@ -64,7 +64,8 @@ impl Pace {
         }
         let plain = self.plain_seconds(decoding.max(1));
         // Nobody is held up while nobody decodes, but for those who come meanwhile.
-        let (target, times) = if decoding > 0 { (self.target, 2.0) } else { (2.0 * self.target, 4.0) };
+        let (target, times) =
+            if decoding > 0 { (self.target, 2.0) } else { (2.0 * self.target, 4.0) };
         let room = target.max(times * plain) - plain;
         let per_token = (seconds / tokens).max(1e-9);
         let count = (room / per_token).clamp(f64::from(TOKENS_MIN), 1e9) as u32;

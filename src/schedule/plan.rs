@@ -57,11 +57,7 @@ pub(super) fn plan(candidates: &[Candidate], budget: Budget) -> Vec<(SessionId, 
     chosen
 }
 
-fn plan_prompts(
-    mut prompts: Vec<&Candidate>,
-    tokens: u32,
-    chosen: &mut Vec<(SessionId, u32)>,
-) {
+fn plan_prompts(mut prompts: Vec<&Candidate>, tokens: u32, chosen: &mut Vec<(SessionId, u32)>) {
     let Some(oldest) = prompts.iter().min_by_key(|prompt| prompt.session).copied() else { return };
     let mut left = tokens - chunk(oldest, tokens.div_ceil(2));
     prompts.sort_by_key(|prompt| (prompt.pending, prompt.session));
@@ -126,7 +122,8 @@ mod tests {
 
     #[test]
     fn the_oldest_prompt_gets_half_and_the_shortest_the_rest() {
-        let candidates = [candidate(1, 900, false), candidate(2, 800, false), candidate(3, 12, false)];
+        let candidates =
+            [candidate(1, 900, false), candidate(2, 800, false), candidate(3, 12, false)];
         let budget = Budget { tokens: 128, further: 128 };
         let expected = [(SessionId(3), 12), (SessionId(2), 48), (SessionId(1), 64)];
         assert_eq!(plan(&candidates, budget), expected);

@@ -104,8 +104,12 @@ impl PrefixIndex {
         let cut = if self.can_trim { self.nearest(tokens) } else { None };
         let (key, common) = match (whole, cut) {
             // Of two that serve equally well the one that need not be cut.
-            (Some(whole), Some((_, common))) if whole.len() >= common => (Arc::clone(&whole), whole.len()),
-            (_, Some((key, common))) if key.len() <= common.saturating_mul(EXCESS_MAX) => (key, common),
+            (Some(whole), Some((_, common))) if whole.len() >= common => {
+                (Arc::clone(&whole), whole.len())
+            }
+            (_, Some((key, common))) if key.len() <= common.saturating_mul(EXCESS_MAX) => {
+                (key, common)
+            }
             (Some(whole), _) => (Arc::clone(&whole), whole.len()),
             (None, _) => return None,
         };
@@ -125,13 +129,17 @@ impl PrefixIndex {
     /// Whether a sequence of these tokens is worth saving: long enough, small enough, and not
     /// there already.
     pub(super) fn wants(&mut self, tokens: &[TokenId]) -> bool {
-        if !self.is_on() || tokens.len() < PREFIX_TOKENS_MIN || self.estimate(tokens.len()) > self.budget_bytes {
+        if !self.is_on()
+            || tokens.len() < PREFIX_TOKENS_MIN
+            || self.estimate(tokens.len()) > self.budget_bytes
+        {
             return false;
         }
         if self.pending.values().any(|pending| self.covers(&pending.key, tokens)) {
             return false;
         }
-        let after = self.entries.range::<[TokenId], _>((Bound::Included(tokens), Bound::Unbounded)).next();
+        let after =
+            self.entries.range::<[TokenId], _>((Bound::Included(tokens), Bound::Unbounded)).next();
         let covering = after.map(|(key, _)| Arc::clone(key)).filter(|key| self.covers(key, tokens));
         match covering {
             Some(key) => {
@@ -240,8 +248,12 @@ impl PrefixIndex {
 
     /// The key that has most in common with `tokens`, and how much.
     fn nearest(&self, tokens: &[TokenId]) -> Option<(Key, usize)> {
-        let before = self.entries.range::<[TokenId], _>((Bound::Unbounded, Bound::Included(tokens))).next_back();
-        let after = self.entries.range::<[TokenId], _>((Bound::Excluded(tokens), Bound::Unbounded)).next();
+        let before = self
+            .entries
+            .range::<[TokenId], _>((Bound::Unbounded, Bound::Included(tokens)))
+            .next_back();
+        let after =
+            self.entries.range::<[TokenId], _>((Bound::Excluded(tokens), Bound::Unbounded)).next();
         let neighbours = before.into_iter().chain(after);
         neighbours
             .map(|(key, _)| (Arc::clone(key), common_length(key, tokens)))
@@ -269,9 +281,10 @@ impl PrefixIndex {
     pub(super) fn check(&self) -> Result<(), String> {
         let bytes: u64 = self.entries.iter().map(|(key, saved)| size_of(key, &saved.state)).sum();
         let pending: u64 = self.pending.values().map(|pending| pending.bytes).sum();
-        let ages = self.by_age.iter().all(|(age, key)| {
-            self.entries.get(key).is_some_and(|saved| saved.age == *age)
-        });
+        let ages = self
+            .by_age
+            .iter()
+            .all(|(age, key)| self.entries.get(key).is_some_and(|saved| saved.age == *age));
         if bytes != self.bytes || pending != self.pending_bytes {
             return Err(format!("{bytes} bytes are held and {} counted", self.bytes));
         }

@@ -79,7 +79,14 @@ impl FairQueue {
         let client = self.clients.entry(Arc::clone(name)).or_insert_with(|| {
             self.order.insert((used, Arc::clone(name)));
             self.total_weight += weight;
-            Client { used, charge: 0, weight, waiting: BTreeSet::new(), running: BTreeSet::new(), sessions: 0 }
+            Client {
+                used,
+                charge: 0,
+                weight,
+                waiting: BTreeSet::new(),
+                running: BTreeSet::new(),
+                sessions: 0,
+            }
         });
         client.sessions += 1;
         self.waiting += usize::from(client.waiting.insert(session));
@@ -183,7 +190,10 @@ impl FairQueue {
     ) -> Result<(), String> {
         let waiting: usize = self.clients.values().map(|client| client.waiting.len()).sum();
         let weights: u64 = self.clients.values().map(|client| client.weight).sum();
-        if waiting != self.waiting || weights != self.total_weight || self.order.len() != self.clients.len() {
+        if waiting != self.waiting
+            || weights != self.total_weight
+            || self.order.len() != self.clients.len()
+        {
             return Err("the queue has miscounted".to_owned());
         }
         for (name, client) in &self.clients {

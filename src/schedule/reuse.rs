@@ -55,24 +55,30 @@ impl Reuse {
 impl Scheduler {
     /// A session was given a slot: what it needs and the device has computed before is brought
     /// there, or waited for.
-    pub(super) fn bring_back(&mut self, session: SessionId) {
+    pub(super) fn reuse(&mut self, session: SessionId) {
         let Some(entry) = self.entries.get(&session) else { return };
-        let Some(slot) = entry.slot.filter(|_| !entry.computes_all) else { return };
-        if !self.prefixes.is_on() && !self.reuse.can_copy {
-            return;
+        if (self.prefixes.is_on() || self.reuse.can_copy) && !entry.computes_all {
+            self.reuse.queried_tokens += u64::from(entry.next_row);
+            self.bring_back(session);
         }
+    }
+
+    fn bring_back(&mut self, session: SessionId) {
+        let Some(entry) = self.entries.get(&session) else { return };
+        let Some(slot) = entry.slot else { return };
         // The first row that is wanted has to be computed.
         let tokens = entry.first_tokens(entry.next_row);
         if tokens.len() < PREFIX_TOKENS_MIN {
             return;
         }
-        self.reuse.queried_tokens += tokens.len() as u64;
         let hit = self.prefixes.find(&tokens);
         let found = hit.as_ref().map_or(0, |hit| hit.tokens);
         let leader = self.leader(session, &tokens);
         let save_at = self.place_to_save(&tokens, found);
         match (leader, hit) {
-            (Some((leader, common)), _) if common as usize >= found as usize + PREFIX_TOKENS_MIN => {
+            (Some((leader, common)), _)
+                if common as usize >= found as usize + PREFIX_TOKENS_MIN =>
+            {
                 if let Some(entry) = self.entries.get_mut(&session) {
                     entry.source = Source::Awaited { leader, tokens: common };
                 }
@@ -107,7 +113,8 @@ impl Scheduler {
             let entry = self.entries.get(&other).filter(|entry| !entry.is_following())?;
             Some((other, entry.common_with(tokens), entry.computed))
         };
-        let best = others.filter_map(common).max_by_key(|&(_, common, computed)| (common, computed))?;
+        let best =
+            others.filter_map(common).max_by_key(|&(_, common, computed)| (common, computed))?;
         (best.1 as usize >= PREFIX_TOKENS_MIN).then_some((best.0, best.1))
     }
 
@@ -126,11 +133,16 @@ impl Scheduler {
         let followers: Vec<SessionId> = self.running.iter().filter(following).copied().collect();
         for session in followers {
             let Some(entry) = self.entries.get(&session) else { continue };
-            let (Source::Awaited { leader, tokens }, Some(to)) = (&entry.source, entry.slot) else { continue };
+            let (Source::Awaited { leader, tokens }, Some(to)) = (&entry.source, entry.slot) else {
+                continue;
+            };
             let (leader, tokens) = (*leader, *tokens);
-            let from = self.entries.get(&leader).and_then(|leader| Some((leader.slot?, leader.computed)));
+            let from =
+                self.entries.get(&leader).and_then(|leader| Some((leader.slot?, leader.computed)));
             match from {
-                Some((from, computed)) if computed >= tokens => self.copy(session, from, to, tokens),
+                Some((from, computed)) if computed >= tokens => {
+                    self.copy(session, from, to, tokens)
+                }
                 Some(_) => {}
                 None => {
                     self.set_source(session, Source::Computed);
@@ -188,7 +200,9 @@ impl Scheduler {
     /// Sequences could not be brought back: they are computed.
     pub(super) fn restores_failed(&mut self, lost: &[(Slot, DeviceError)]) {
         for (slot, _) in lost {
-            let holds = |id: &&SessionId| self.entries.get(id).is_some_and(|entry| entry.slot == Some(*slot));
+            let holds = |id: &&SessionId| {
+                self.entries.get(id).is_some_and(|entry| entry.slot == Some(*slot))
+            };
             let Some(session) = self.running.iter().find(holds).copied() else { continue };
             let Some(entry) = self.entries.get_mut(&session) else { continue };
             self.reuse.hit_tokens = self.reuse.hit_tokens.saturating_sub(u64::from(entry.computed));

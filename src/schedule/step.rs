@@ -89,7 +89,10 @@ impl Scheduler {
                 session,
                 computed: entry.computed,
                 pending: entry.pending(),
-                until_stop: entry.save_at.and_then(|at| at.checked_sub(entry.computed)).filter(|&left| left > 0),
+                until_stop: entry
+                    .save_at
+                    .and_then(|at| at.checked_sub(entry.computed))
+                    .filter(|&left| left > 0),
                 decoding: entry.is_decoding() || entry.pending() == 1,
                 all_rows: entry.next_row + 1 < entry.total(),
             })
@@ -168,4 +171,3 @@ impl Scheduler {
         }
     }
 }
-

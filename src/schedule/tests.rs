@@ -9,7 +9,9 @@ use super::*;
 use crate::TokenId;
 use crate::device::simulated::{SimulatedDevice, SimulatedSettings};
 use crate::device::thread::Driver;
-use crate::device::{Device, DeviceError, SequenceOp, Slot, StepBatch, StepCommand, StepDone, StepFault};
+use crate::device::{
+    Device, DeviceError, SequenceOp, Slot, StepBatch, StepCommand, StepDone, StepFault,
+};
 use crate::session::{Fault, Outcome};
 
 fn settings() -> Settings {

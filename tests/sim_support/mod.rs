@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 use pleach::TokenId;
 use pleach::device::simulated::{SimulatedDevice, SimulatedSettings};
 use pleach::device::thread::Driver;
-use pleach::device::{
-    Device, Piece, Rows, Slot, StepBatch, StepCommand, StepDone, StepFault,
-};
+use pleach::device::{Device, Piece, Rows, Slot, StepBatch, StepCommand, StepDone, StepFault};
 use pleach::schedule::{Effects, Event, Notice, Scheduler, SessionId, Settings, Submission};
 use pleach::session::Outcome;
 
@@ -238,9 +236,10 @@ impl World {
     /// A client's sessions start in the order in which they came.
     fn check_order(&self, session: SessionId) {
         let client = &self.peers[&session].client;
-        let earlier = self.peers.range(..session).find(|(_, peer)| {
-            peer.is_live() && peer.started.is_none() && peer.client == *client
-        });
+        let earlier = self
+            .peers
+            .range(..session)
+            .find(|(_, peer)| peer.is_live() && peer.started.is_none() && peer.client == *client);
         assert!(earlier.is_none(), "{session:?} starts before {:?}", earlier.map(|(id, _)| id));
     }
 
@@ -315,7 +314,8 @@ impl World {
     /// How long the device's next step takes, by its settings.
     pub fn step_time(&self) -> Duration {
         let batch = self.running.as_ref().map(|command| &command.batch);
-        let (tokens, pieces) = batch.map_or((0, 0), |batch| (batch.token_count(), batch.pieces.len()));
+        let (tokens, pieces) =
+            batch.map_or((0, 0), |batch| (batch.token_count(), batch.pieces.len()));
         let count = |count: usize| u32::try_from(count).unwrap();
         self.settings.fixed
             + self.settings.per_token * count(tokens)
@@ -364,6 +364,10 @@ impl Peer {
             None => *self.answer.last().unwrap(),
         };
         let expected = self.reference.after(token);
-        assert_eq!(found, expected, "row {} of {:?} + {:?}", self.rows_seen, self.prompt, self.answer);
+        assert_eq!(
+            found, expected,
+            "row {} of {:?} + {:?}",
+            self.rows_seen, self.prompt, self.answer
+        );
     }
 }

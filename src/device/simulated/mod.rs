@@ -134,8 +134,8 @@ impl SimulatedDevice {
         }
         let whole = u64::from(settings.context_tokens) * u64::from(settings.max_sequences);
         let kv_tokens = if settings.kv_tokens == 0 { whole } else { settings.kv_tokens.min(whole) };
-        let context_tokens =
-            u32::try_from(kv_tokens).map_or(settings.context_tokens, |most| most.min(settings.context_tokens));
+        let context_tokens = u32::try_from(kv_tokens)
+            .map_or(settings.context_tokens, |most| most.min(settings.context_tokens));
         let info = DeviceInfo {
             kind: "simulated",
             description: format!(
@@ -177,7 +177,9 @@ impl SimulatedDevice {
             }
         }
         let held: usize = self.sequences.iter().map(Sequence::len).sum();
-        match held + batch.token_count() > usize::try_from(self.info.kv_tokens).unwrap_or(usize::MAX) {
+        match held + batch.token_count()
+            > usize::try_from(self.info.kv_tokens).unwrap_or(usize::MAX)
+        {
             true => Err(DeviceError::NoRoom),
             false => Ok(()),
         }
