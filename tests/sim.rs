@@ -212,7 +212,8 @@ fn five(beside: u32, head_start: usize, answer: usize) -> Vec<Duration> {
     world.run(head_start);
     let ids: Vec<SessionId> =
         (0..5).map(|which| world.submit("b", text(40, 1000 + which), 60)).collect();
-    assert!(world.run(1_000_000));
+    let done = |world: &World| ids.iter().all(|id| !world.peers[id].is_live());
+    assert!(world.run_until(10_000, done));
     let took =
         |id: &SessionId| world.peers[id].ended.clone().unwrap().0 - world.peers[id].submitted;
     ids.iter().map(took).collect()

@@ -104,7 +104,7 @@ impl SchedulerActor {
                     reason = first,
                     "sequences could not be brought back and are computed again"
                 );
-                counter!(names::DEVICE_FAULTS_TOTAL, "kind" => "restore").increment(1);
+                counter!(names::PREFIX_CACHE_FAILURES_TOTAL).increment(lost.len() as u64);
             }
             Err(fault) => {
                 tracing::error!(%fault, sequences = step.sequences, "device fault");

@@ -52,6 +52,7 @@ names! {
     counter PREFIX_CACHE_QUERIES_TOTAL = "prefix_cache_queries_total", Count, "Prompt tokens that were looked up among those computed before.";
     counter PREFIX_CACHE_HITS_TOTAL = "prefix_cache_hits_total", Count, "Prompt tokens that were not computed again.";
     counter PREFIX_CACHE_EVICTIONS_TOTAL = "prefix_cache_evictions_total", Count, "Saved sequences dropped to make room for others.";
+    counter PREFIX_CACHE_FAILURES_TOTAL = "prefix_cache_failures_total", Count, "Sequences that could not be brought back and were computed again.";
     gauge PREFIX_CACHE_BYTES = "prefix_cache_bytes", Bytes, "Memory of the saved sequences.";
     counter NUM_PREEMPTIONS_TOTAL = "num_preemptions_total", Count, "Times that a session gave up its slot to another, to go on later.";
     histogram DEVICE_STEP_SECONDS = "device_step_seconds", Seconds, "Device time of a step, by phase.";
