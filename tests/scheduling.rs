@@ -11,15 +11,14 @@ use serde_json::{Value, json};
 use support::{Daemon, http};
 
 const COMPLETIONS: &str = "/v1/completions";
-const SESSIONS: usize = 16;
 
 /// Two clients, who are known by their keys.
-fn settings(rest: &str) -> String {
+fn settings(sessions: usize, rest: &str) -> String {
     let key = |name: &str, sha256: &str| {
         format!("[[auth.keys]]\nname = \"{name}\"\nsha256 = \"{sha256}\"\n")
     };
     format!(
-        "[server]\npublic_metrics = true\n[limits]\nmax_sessions = {SESSIONS}\n{}{}{rest}",
+        "[server]\npublic_metrics = true\n[limits]\nmax_sessions = {sessions}\n{}{}{rest}",
         key("ann", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
         key("bob", "a52d159f262b2c6ddb724a61840befc36eb30c88877a4030b65cbe86298449c9"),
     )
@@ -49,7 +48,7 @@ fn wait_for(daemon: &Daemon, metric: &str, least: f64) {
     }
 }
 
-fn the_text_is_the_same_whatever_happens(daemon: &Daemon) {
+fn the_text_is_the_same_whatever_happens(daemon: &Daemon, sessions: usize) {
     const HITS: &str = "pleach_prefix_cache_hits_total";
     let system = "You are a helpful assistant who answers in short and plain words. ".repeat(8);
     let request = |question: &str, tokens: u32, seed: u32| {
@@ -75,12 +74,12 @@ fn the_text_is_the_same_whatever_happens(daemon: &Daemon) {
         };
         (0..count as u32).map(long).collect()
     };
-    let others = beside(SESSIONS - 1);
-    assert_eq!(ask(daemon, ANN, &asked), alone, "among {} others", SESSIONS - 1);
+    let others = beside(sessions - 1);
+    assert_eq!(ask(daemon, ANN, &asked), alone, "among {} others", sessions - 1);
     drop(others);
 
     let before = daemon.metric("pleach_num_preemptions_total");
-    let others = beside(SESSIONS - 1);
+    let others = beside(sessions - 1);
     let mut youngest = open(daemon, ANN, &streamed);
     let mut said = youngest.chunk().unwrap().expect("it has begun");
     for seed in 0..4 {
@@ -100,7 +99,7 @@ fn the_text_is_the_same_whatever_happens(daemon: &Daemon) {
 fn the_simulated_device_says_the_same_whatever_happens() {
     let device = "[device]\nkind = \"simulated\"\n[device.simulated]\nfixed_us = 3000\n\
                   per_token_us = 10\nper_sequence_us = 0\n";
-    the_text_is_the_same_whatever_happens(&Daemon::start(&settings(device)));
+    the_text_is_the_same_whatever_happens(&Daemon::start(&settings(16, device)), 16);
 }
 
 #[cfg(feature = "ggml")]
@@ -111,5 +110,5 @@ fn the_small_model_says_the_same_whatever_happens() {
         "[model]\npath = {:?}\ncontext_tokens = 1024\n[device]\nrepeatable = \"on\"\nthreads = 1\n",
         model.display().to_string()
     );
-    the_text_is_the_same_whatever_happens(&Daemon::start(&settings(&model)));
+    the_text_is_the_same_whatever_happens(&Daemon::start(&settings(6, &model)), 6);
 }

@@ -12,23 +12,24 @@ const RECOVERY_PARTS: u64 = 64;
 /// for a while.
 #[derive(Debug)]
 pub(super) struct Room {
+    device_tokens: u64,
+    /// What it is believed to hold now.
     tokens: u64,
-    believed: u64,
 }
 
 impl Room {
     pub(super) fn new(tokens: u64) -> Self {
-        Self { tokens, believed: tokens }
+        Self { device_tokens: tokens, tokens }
     }
 
     /// Tokens that all sequences can hold together, as the device has said at its start.
     pub(super) fn device_tokens(&self) -> u64 {
-        self.tokens
+        self.device_tokens
     }
 
     /// Tokens that all sequences may hold together now.
     pub(super) fn tokens(&self) -> u64 {
-        self.believed
+        self.tokens
     }
 
     /// What a session needs to be admitted: all its tokens, and some of those to come.
@@ -38,12 +39,13 @@ impl Room {
 
     /// The device had no room for so many tokens.
     pub(super) fn was_short_of(&mut self, tokens: u64) {
-        self.believed = self.believed.min(tokens.saturating_sub(1));
+        self.tokens = self.tokens.min(tokens.saturating_sub(1));
     }
 
     /// A step went well.
     pub(super) fn recover(&mut self) {
-        self.believed = self.tokens.min(self.believed + self.tokens.div_ceil(RECOVERY_PARTS));
+        let back = self.device_tokens.div_ceil(RECOVERY_PARTS);
+        self.tokens = self.device_tokens.min(self.tokens + back);
     }
 }
 
