@@ -291,3 +291,78 @@ fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
         "no message".to_owned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Piece;
+    use crate::device::simulated::{SimulatedDevice, SimulatedSettings};
+
+    fn driver(lost_restores: u64) -> Driver {
+        let settings = SimulatedSettings { lost_restores, ..Default::default() };
+        Driver::new(Box::new(SimulatedDevice::new(settings).unwrap()))
+    }
+
+    fn command(operations: Vec<SequenceOp>, pieces: &[(u32, u32, u32)]) -> StepCommand {
+        let piece = |&(slot, start, count): &(u32, u32, u32)| Piece {
+            slot: Slot(slot),
+            start,
+            tokens: vec![7; count as usize],
+            rows_wanted: 1,
+        };
+        let batch = StepBatch { pieces: pieces.iter().map(piece).collect() };
+        StepCommand { epoch: 1, reset: false, operations, batch }
+    }
+
+    fn saved(driver: &mut Driver, slot: u32) -> Arc<Vec<u8>> {
+        let save = SequenceOp::Save { slot: Slot(slot), ticket: 5 };
+        let mut done = driver.run(&command(vec![save], &[]));
+        assert!(done.result.is_ok());
+        Arc::new(done.saved.remove(0).state.unwrap())
+    }
+
+    #[test]
+    fn operations_come_before_the_step_and_in_their_order() {
+        let mut driver = driver(0);
+        assert!(driver.run(&command(vec![], &[(0, 0, 9)])).result.is_ok());
+        let state = saved(&mut driver, 0);
+        let operations = vec![
+            SequenceOp::Copy { from: Slot(0), to: Slot(1) },
+            SequenceOp::Trim { slot: Slot(1), length_tokens: 4 },
+            SequenceOp::Release(Slot(0)),
+            SequenceOp::Load { slot: Slot(0), state },
+        ];
+        let done = driver.run(&command(operations, &[(0, 9, 1), (1, 4, 1)]));
+        assert_eq!(done.result.unwrap().len(), 2);
+    }
+
+    #[test]
+    fn one_that_is_lost_keeps_no_other_from_coming_back_and_is_never_saved() {
+        let mut driver = driver(2);
+        assert!(driver.run(&command(vec![], &[(0, 0, 9)])).result.is_ok());
+        let state = saved(&mut driver, 0);
+        let load = |slot| SequenceOp::Load { slot: Slot(slot), state: Arc::clone(&state) };
+        let operations = vec![
+            load(1),
+            load(2),
+            SequenceOp::Trim { slot: Slot(2), length_tokens: 3 },
+            SequenceOp::Save { slot: Slot(2), ticket: 6 },
+            load(3),
+        ];
+        let done = driver.run(&command(operations, &[(1, 9, 1)]));
+        assert!(matches!(&done.saved[..], [SavedSequence { ticket: 6, state: Err(_) }]));
+        let Err(StepFault::Restore(lost)) = done.result else { panic!("{:?}", done.result) };
+        assert_eq!(lost.iter().map(|(slot, _)| slot.0).collect::<Vec<_>>(), [2]);
+        let after = driver.run(&command(vec![], &[(1, 9, 1), (2, 0, 1), (3, 9, 1)]));
+        assert!(after.result.is_ok(), "two came back, and the third slot is empty");
+    }
+
+    #[test]
+    fn a_slot_that_is_given_up_is_not_missed() {
+        let mut driver = driver(1);
+        assert!(driver.run(&command(vec![], &[(0, 0, 9)])).result.is_ok());
+        let operations =
+            vec![SequenceOp::Copy { from: Slot(0), to: Slot(1) }, SequenceOp::Release(Slot(1))];
+        assert!(driver.run(&command(operations, &[(1, 0, 1)])).result.is_ok());
+    }
+}
