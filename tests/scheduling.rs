@@ -53,7 +53,7 @@ fn the_text_is_the_same_whatever_happens(daemon: &Daemon, sessions: usize) {
     let system = "You are a helpful assistant who answers in short and plain words. ".repeat(8);
     let request = |question: &str, tokens: u32, seed: u32| {
         json!({"prompt": format!("{system}{question}"), "max_tokens": tokens, "seed": seed,
-               "temperature": 0.9, "top_p": 0.95})
+               "temperature": 0.9, "top_p": 0.95, "ignore_eos": true})
     };
     let asked = request("Tell me about cats.", 30, 11);
     let mut streamed = asked.clone();

@@ -1,7 +1,9 @@
 //! The scheduler's state and what sessions ask of it.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
 
 use super::entry::{Entry, Phase};
 use super::event::{Effects, Event, Notice, SessionId, Submission};
@@ -30,7 +32,7 @@ pub struct Scheduler {
     pub(super) context_tokens: u32,
     pub(super) batch_tokens_max: u32,
     pub(super) capacity: usize,
-    pub(super) entries: HashMap<SessionId, Entry>,
+    pub(super) entries: FxHashMap<SessionId, Entry>,
     pub(super) queue: FairQueue,
     pub(super) running: BTreeSet<SessionId>,
     /// The lowest is taken first: neighbouring sequences are cheaper on the ggml device.
@@ -65,7 +67,7 @@ impl Scheduler {
             context_tokens: device.context_tokens,
             batch_tokens_max: device.max_batch_tokens,
             capacity: device.max_sequences as usize,
-            entries: HashMap::new(),
+            entries: FxHashMap::default(),
             queue: FairQueue::new(settings.weights),
             running: BTreeSet::new(),
             free_slots: (0..device.max_sequences).map(Slot).collect(),
