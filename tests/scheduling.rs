@@ -43,7 +43,8 @@ fn ask(daemon: &Daemon, key: &str, body: &Value) -> String {
 fn wait_for(daemon: &Daemon, metric: &str, least: f64) {
     let end = Instant::now() + Duration::from_secs(20);
     while daemon.metric(metric) < least {
-        assert!(Instant::now() < end, "{metric} is {}, not {least}", daemon.metric(metric));
+        let found = daemon.metric(metric);
+        assert!(Instant::now() < end, "{metric} is {found}: {}", daemon.log_text());
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -65,27 +66,29 @@ fn the_text_is_the_same_whatever_happens(daemon: &Daemon, sessions: usize) {
     ask(daemon, BOB, &request("Tell me about dogs.", 2, 1));
     assert_eq!(ask(daemon, ANN, &asked), alone, "after a hit of the system prompt alone");
 
-    let beside = |count: usize| -> Vec<http::Open> {
-        let long = |seed| {
-            let mut body = request("Write about the sea. ", 400, seed);
-            body["prompt"] = format!("{seed} {}", body["prompt"].as_str().unwrap()).into();
-            body["stream"] = true.into();
-            open(daemon, ANN, &body)
-        };
-        (0..count as u32).map(long).collect()
+    let long = &|seed: usize| {
+        let mut body = request("Write about the sea. ", 400, u32::try_from(seed).unwrap());
+        body["prompt"] = format!("{seed} {}", body["prompt"].as_str().unwrap()).into();
+        body["stream"] = true.into();
+        open(daemon, ANN, &body)
     };
-    let others = beside(sessions - 1);
+    let others: Vec<http::Open> = (1..sessions).map(long).collect();
     assert_eq!(ask(daemon, ANN, &asked), alone, "among {} others", sessions - 1);
     drop(others);
 
     let before = daemon.metric("pleach_num_preemptions_total");
-    let others = beside(sessions - 1);
+    let others: Vec<http::Open> = (1..sessions).map(long).collect();
     let mut youngest = open(daemon, ANN, &streamed);
     let mut said = youngest.chunk().unwrap().expect("it has begun");
-    for seed in 0..4 {
-        ask(daemon, BOB, &request("Tell me about dogs.", 2, seed));
-    }
-    wait_for(daemon, "pleach_num_preemptions_total", before + 1.0);
+    std::thread::scope(|scope| {
+        // They keep every slot taken, also once the youngest is done.
+        let later = [100, 101, 102].map(|seed| scope.spawn(move || long(seed)));
+        for seed in 0..4 {
+            ask(daemon, BOB, &request("Tell me about dogs.", 2, seed));
+        }
+        wait_for(daemon, "pleach_num_preemptions_total", before + 1.0);
+        drop(later.map(|one| one.join().unwrap()));
+    });
     while let Some(chunk) = youngest.chunk().unwrap() {
         said.extend(chunk);
     }

@@ -13,6 +13,9 @@ use super::event::SessionId;
 /// A counter's value for a token of a client of weight 1.
 const TOKEN: u64 = 1 << 20;
 
+/// Where counters start: far from both ends, as only differences count.
+const START: u64 = 1 << 62;
+
 /// How many tokens a client that comes is ahead of the others.
 const CREDIT_TOKENS: u64 = 2048;
 
@@ -57,7 +60,7 @@ impl FairQueue {
             clients: HashMap::new(),
             order: BTreeSet::new(),
             charged: BTreeSet::new(),
-            floor: 2 * CREDIT_TOKENS * TOKEN,
+            floor: START,
             total_weight: 0,
             waiting: 0,
         }
@@ -71,10 +74,10 @@ impl FairQueue {
     /// A new session, which waits.
     pub(super) fn join(&mut self, session: SessionId, name: &ClientName) {
         self.settle();
-        if let Some((lowest, _)) = self.order.first() {
-            self.floor = *lowest;
-        }
-        let used = self.floor.saturating_sub(CREDIT_TOKENS * TOKEN);
+        let used = match self.order.first() {
+            Some((lowest, _)) => lowest.saturating_sub(CREDIT_TOKENS * TOKEN),
+            None => self.floor,
+        };
         let weight = u64::from(self.weights.get(name).copied().unwrap_or(1).max(1));
         let client = self.clients.entry(Arc::clone(name)).or_insert_with(|| {
             self.order.insert((used, Arc::clone(name)));
@@ -302,6 +305,23 @@ mod tests {
         assert_eq!(queue.make_way(8), None);
         queue.charge(&a, 1);
         assert_eq!(queue.make_way(8), Some(SessionId(7)));
+    }
+
+    #[test]
+    fn clients_that_come_and_go_do_not_use_up_what_others_are_ahead() {
+        let mut queue = queue(&[]);
+        let (a, b): (ClientName, ClientName) = ("a".into(), "b".into());
+        for turn in 0..1000 {
+            let (first, second) = if turn % 2 == 0 { (&a, &b) } else { (&b, &a) };
+            queue.join(SessionId(1), first);
+            queue.start(SessionId(1), first);
+            queue.join(SessionId(2), first);
+            queue.start(SessionId(2), first);
+            queue.join(SessionId(3), second);
+            assert_eq!(queue.make_way(2), Some(SessionId(2)), "turn {turn}");
+            (1..=2).for_each(|id| queue.leave(SessionId(id), first));
+            queue.leave(SessionId(3), second);
+        }
     }
 
     #[test]
