@@ -11,8 +11,8 @@ use super::messages::Happened;
 use super::meters::Meters;
 use super::registry::Registry;
 use super::status::StatusCell;
-use crate::device::StepFault;
 use crate::device::thread::DeviceHandle;
+use crate::device::{DeviceError, StepFault};
 use crate::schedule::{Effects, Event, Health, Scheduler};
 use crate::telemetry::live;
 use crate::telemetry::metrics as names;
@@ -97,6 +97,8 @@ impl SchedulerActor {
         self.meters.batch_size.record(step.sequences as f64);
         match &done.result {
             Ok(_) => self.tokens_since_tick += step.tokens as u64,
+            // As it was asked to.
+            Err(StepFault::Device(DeviceError::Aborted)) => {}
             Err(StepFault::Restore(lost)) => {
                 let first = lost.first().map(|(_, error)| error.to_string());
                 tracing::warn!(
