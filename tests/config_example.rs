@@ -31,7 +31,7 @@ fn the_commented_keys_are_valid_too() {
 fn every_field_stands_in_the_example() {
     let mut expected = Vec::new();
     collect_keys("", &serde_json::to_value(Config::default()).unwrap(), &mut expected);
-    let key = ApiKey { name: String::new(), sha256: None, file: None };
+    let key = ApiKey { name: String::new(), sha256: None, file: None, weight: 1 };
     collect_keys("auth.keys", &serde_json::to_value(key).unwrap(), &mut expected);
     let present: Vec<String> = entries().into_iter().map(|entry| entry.path).collect();
     for path in &expected {

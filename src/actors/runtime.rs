@@ -14,7 +14,7 @@ use super::registry::Registry;
 use super::scheduler::SchedulerActor;
 use super::session::{Deadlines, Lease, SessionActor, SessionClock};
 use super::status::{Status, StatusCell};
-use crate::device::{Device, thread};
+use crate::device::{Device, DeviceInfo, thread};
 use crate::schedule::{Event, Scheduler, SessionId, Settings};
 use crate::session::{Frame, Generation, Outcome, Session};
 use crate::telemetry::live;
@@ -22,7 +22,7 @@ use crate::telemetry::logs::mark_thread;
 use crate::vocab::Vocabulary;
 
 /// What the runtime may do.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct RuntimeSettings {
     /// Threads for sessions, at least 1.
     pub session_threads: usize,
@@ -114,7 +114,7 @@ impl Runtime {
             }
         })?;
         let actor = SchedulerActor::new(
-            Scheduler::new(settings.schedule, &info),
+            scheduler(settings.schedule.clone(), &info),
             handle,
             registry.clone(),
             Arc::clone(&status),
@@ -262,6 +262,21 @@ impl Threads {
         }
         true
     }
+}
+
+/// The rules, and a line in the log where this device limits them.
+fn scheduler(settings: Settings, info: &DeviceInfo) -> Scheduler {
+    let wanted = settings.prefix_bytes > 0;
+    let rules = Scheduler::new(settings, info);
+    let (saves, copies) = rules.reuses();
+    if wanted && !saves {
+        tracing::warn!(
+            copies,
+            "this device cannot save sequences: what prompts have in common is computed for each, \
+             but for those that run together where it can copy them"
+        );
+    }
+    rules
 }
 
 fn join(arbiter: Arbiter) {

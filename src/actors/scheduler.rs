@@ -11,8 +11,8 @@ use super::messages::Happened;
 use super::meters::Meters;
 use super::registry::Registry;
 use super::status::StatusCell;
-use crate::device::StepFault;
 use crate::device::thread::DeviceHandle;
+use crate::device::{DeviceError, StepFault};
 use crate::schedule::{Effects, Event, Health, Scheduler};
 use crate::telemetry::live;
 use crate::telemetry::metrics as names;
@@ -87,6 +87,9 @@ impl SchedulerActor {
         let Event::StepDone(done) = event else { return false };
         let Some(step) = self.in_flight.take() else { return true };
         self.last_step = Instant::now();
+        if step.sequences == 0 {
+            return true;
+        }
         self.status.count_step();
         let prefill = step.tokens > step.sequences;
         let histogram = if prefill { &self.meters.step_prefill } else { &self.meters.step_decode };
@@ -94,6 +97,17 @@ impl SchedulerActor {
         self.meters.batch_size.record(step.sequences as f64);
         match &done.result {
             Ok(_) => self.tokens_since_tick += step.tokens as u64,
+            // As it was asked to.
+            Err(StepFault::Device(DeviceError::Aborted)) => {}
+            Err(StepFault::Restore(lost)) => {
+                let first = lost.first().map(|(_, error)| error.to_string());
+                tracing::warn!(
+                    sequences = lost.len(),
+                    reason = first,
+                    "sequences could not be brought back and are computed again"
+                );
+                counter!(names::PREFIX_CACHE_FAILURES_TOTAL).increment(lost.len() as u64);
+            }
             Err(fault) => {
                 tracing::error!(%fault, sequences = step.sequences, "device fault");
                 counter!(names::DEVICE_FAULTS_TOTAL, "kind" => fault_kind(fault)).increment(1);
@@ -176,6 +190,11 @@ impl SchedulerActor {
         gauge!(names::NUM_REQUESTS_WAITING).set(stats.waiting as f64);
         gauge!(names::NUM_REQUESTS_CAPACITY).set(stats.capacity as f64);
         gauge!(names::KV_CACHE_USAGE_RATIO).set(stats.held_ratio());
+        gauge!(names::PREFIX_CACHE_BYTES).set(stats.prefix_bytes as f64);
+        counter!(names::PREFIX_CACHE_QUERIES_TOTAL).absolute(stats.prefix_queried_tokens);
+        counter!(names::PREFIX_CACHE_HITS_TOTAL).absolute(stats.prefix_hit_tokens);
+        counter!(names::PREFIX_CACHE_EVICTIONS_TOTAL).absolute(stats.prefix_evictions);
+        counter!(names::NUM_PREEMPTIONS_TOTAL).absolute(stats.preemptions);
         let age = match self.rules.step_started() {
             Some(_) => now.duration_since(self.last_step).as_secs_f64(),
             None => 0.0,
@@ -188,6 +207,7 @@ fn fault_kind(fault: &StepFault) -> &'static str {
     match fault {
         StepFault::Panic(_) => "panic",
         StepFault::RowSize { .. } => "row_size",
+        StepFault::Restore(_) => "restore",
         StepFault::Device(_) => "error",
     }
 }

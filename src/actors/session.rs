@@ -85,10 +85,13 @@ impl Drop for Lease {
 
 impl SessionActor {
     fn submission(&self) -> Submission {
+        let generation = self.session.generation();
         Submission {
             session: self.id,
-            prompt: Arc::clone(&self.session.generation().prompt),
+            client: Arc::clone(&self.client),
+            prompt: Arc::clone(&generation.prompt),
             prompt_rows: self.session.wants_prompt_rows(),
+            answer_tokens_max: generation.max_tokens,
         }
     }
 

@@ -24,8 +24,8 @@ pub struct Status {
     pub waiting: u64,
     /// Slots.
     pub capacity: u64,
-    /// Prompt tokens of the waiting sessions.
-    pub waiting_tokens: u64,
+    /// Tokens still to be computed, for prompts and answers, as far as can be told.
+    pub work_tokens: u64,
     /// Tokens a second through the device, over the last busy seconds; 0: not known yet.
     pub tokens_per_second: f64,
     /// Steps that ended since the start.
@@ -39,7 +39,7 @@ pub(super) struct StatusCell {
     running: AtomicU64,
     waiting: AtomicU64,
     capacity: AtomicU64,
-    waiting_tokens: AtomicU64,
+    work_tokens: AtomicU64,
     rate_bits: AtomicU64,
     steps: AtomicU64,
 }
@@ -52,7 +52,7 @@ impl StatusCell {
             running: self.running.load(Ordering::Relaxed),
             waiting: self.waiting.load(Ordering::Relaxed),
             capacity: self.capacity.load(Ordering::Relaxed),
-            waiting_tokens: self.waiting_tokens.load(Ordering::Relaxed),
+            work_tokens: self.work_tokens.load(Ordering::Relaxed),
             tokens_per_second: f64::from_bits(self.rate_bits.load(Ordering::Relaxed)),
             steps: self.steps.load(Ordering::Relaxed),
         }
@@ -63,7 +63,7 @@ impl StatusCell {
         self.running.store(stats.running as u64, Ordering::Relaxed);
         self.waiting.store(stats.waiting as u64, Ordering::Relaxed);
         self.capacity.store(stats.capacity as u64, Ordering::Relaxed);
-        self.waiting_tokens.store(stats.waiting_tokens, Ordering::Relaxed);
+        self.work_tokens.store(stats.work_tokens, Ordering::Relaxed);
     }
 
     pub(super) fn publish_rate(&self, tokens_per_second: f64) {

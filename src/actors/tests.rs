@@ -1,5 +1,6 @@
 //! Every way out of a session, in every phase, gives everything back.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -56,6 +57,15 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn schedule(step_deadline: Duration) -> Settings {
+    Settings {
+        target_step: Duration::from_millis(20),
+        step_deadline,
+        prefix_bytes: 1 << 24,
+        weights: BTreeMap::new(),
+    }
+}
+
 struct Bench {
     runtime: Runtime,
     permit: Arc<dyn Send + Sync>,
@@ -67,10 +77,7 @@ fn run<F: Future<Output = ()>>(device: SimulatedSettings, body: impl FnOnce(Benc
         let device = Box::new(SimulatedDevice::new(device).unwrap());
         let settings = RuntimeSettings {
             session_threads: 2,
-            schedule: Settings {
-                prefill_beside_decode_tokens: 64,
-                step_deadline: Duration::from_millis(400),
-            },
+            schedule: schedule(Duration::from_millis(400)),
             queue_deadline: None,
             stall_timeout: Duration::from_millis(150),
         };
@@ -428,10 +435,7 @@ fn three_device_faults_give_up() {
         let device = Box::new(SimulatedDevice::new(device).unwrap());
         let settings = RuntimeSettings {
             session_threads: 1,
-            schedule: Settings {
-                prefill_beside_decode_tokens: 64,
-                step_deadline: Duration::from_secs(5),
-            },
+            schedule: schedule(Duration::from_secs(5)),
             queue_deadline: None,
             stall_timeout: Duration::from_secs(1),
         };

@@ -27,6 +27,14 @@ pub struct ApiKey {
     pub sha256: Option<String>,
     /// A file that holds the key on its only line, such as a systemd credential.
     pub file: Option<PathBuf>,
+    /// The client's share of the device where several compete for it: one of weight 2 gets twice
+    /// the tokens of one of weight 1. Default 1, 1 to 1000.
+    #[serde(default = "one")]
+    pub weight: u32,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// The SHA-256 of a key. Its `Debug` shows nothing.
@@ -98,6 +106,7 @@ impl AuthConfig {
         for (index, key) in self.keys.iter().enumerate() {
             let path = format!("auth.keys[{index}]");
             problems.not_blank(format!("{path}.name"), &key.name);
+            problems.range(&format!("{path}.weight"), key.weight, 1..=1000);
             if self.keys.iter().take(index).any(|earlier| earlier.name == key.name) {
                 let message = format!("is {:?}, which another key has already", key.name);
                 problems.add(format!("{path}.name"), message);
@@ -168,7 +177,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("key");
         let mut auth = AuthConfig {
-            keys: vec![ApiKey { name: "a".into(), sha256: None, file: Some("key".into()) }],
+            keys: vec![ApiKey {
+                name: "a".into(),
+                sha256: None,
+                file: Some("key".into()),
+                weight: 1,
+            }],
         };
         auth.resolve_paths(folder.path());
         std::fs::write(&file, "abc\n").unwrap();

@@ -64,6 +64,10 @@ pub struct DeviceConfig {
     /// Layers of the model that run on a GPU. Default 0, 0 to 10000; more than the model has
     /// means all of it. Needs a build with a GPU backend.
     pub gpu_layers: u32,
+    /// How long a step may take for the sake of prompts while others stream: the gap between two
+    /// tokens of a stream. Default 100, 1 to 60000. A step that takes long without prompts may take
+    /// twice as long with them.
+    pub target_step_ms: u64,
     /// A step that takes longer than this counts as hung. Default 60, 1 to 3600.
     pub step_deadline_seconds: u64,
     /// `[device.simulated]`: the simulated device; not read by the others.
@@ -78,6 +82,7 @@ impl Default for DeviceConfig {
             max_batch_tokens: 512,
             repeatable: RepeatableMode::default(),
             gpu_layers: 0,
+            target_step_ms: 100,
             step_deadline_seconds: 60,
             simulated: SimulatedConfig::default(),
         }
@@ -97,6 +102,7 @@ impl DeviceConfig {
         problems.range("device.threads", self.threads, 0..=512);
         problems.range("device.max_batch_tokens", self.max_batch_tokens, 1..=65_536);
         problems.range("device.gpu_layers", self.gpu_layers, 0..=10_000);
+        problems.range("device.target_step_ms", self.target_step_ms, 1..=60_000);
         problems.range("device.step_deadline_seconds", self.step_deadline_seconds, 1..=3600);
         self.simulated.check(problems);
     }
@@ -115,6 +121,9 @@ pub struct SimulatedConfig {
     pub per_sequence_us: u64,
     /// Entries in a row of logits. Default 512, 257 to 1048576: all bytes and an end token.
     pub vocab_size: u32,
+    /// Tokens that all sessions can hold together. Default 0: as many as all of them full;
+    /// 0 to 1073741824.
+    pub kv_tokens: u64,
     /// The text of every answer. No default: tokens drawn from `seed` and the prompt.
     pub script: Option<String>,
     /// Seed of the drawn tokens. Default 0, 0 to 9223372036854775807.
@@ -136,6 +145,7 @@ impl Default for SimulatedConfig {
             per_token_us: 50,
             per_sequence_us: 200,
             vocab_size: 512,
+            kv_tokens: 0,
             script: None,
             seed: 0,
             fault: None,
@@ -153,6 +163,7 @@ impl SimulatedConfig {
         problems.range("device.simulated.per_token_us", self.per_token_us, 0..=MINUTE_US);
         problems.range("device.simulated.per_sequence_us", self.per_sequence_us, 0..=MINUTE_US);
         problems.range("device.simulated.vocab_size", self.vocab_size, 257..=1_048_576);
+        problems.range("device.simulated.kv_tokens", self.kv_tokens, 0..=1 << 30);
         // TOML's integers end there.
         problems.range("device.simulated.seed", self.seed, 0..=i64::MAX.unsigned_abs());
         let at_step = self.fault_at_step;

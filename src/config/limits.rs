@@ -13,6 +13,9 @@ pub struct LimitsConfig {
     pub max_sessions: u32,
     /// Requests that may wait beyond those; one more gets 429. Default 64, 0 to 1000000.
     pub max_queued: u32,
+    /// Memory for what prompts have in common (system prompts, earlier turns of a chat), in bytes.
+    /// Default 536870912, 0 to 1099511627776; 0: every prompt is computed whole.
+    pub prefix_cache_bytes: u64,
     /// Bytes of a request's body; more gets 413. Default 4194304, 1024 to 268435456.
     pub max_body_bytes: u64,
     /// How long a client may take to send a body; then 408. Default 30, 1 to 3600.
@@ -44,6 +47,7 @@ impl Default for LimitsConfig {
         Self {
             max_sessions: 8,
             max_queued: 64,
+            prefix_cache_bytes: 512 * 1024 * 1024,
             max_body_bytes: 4 * 1024 * 1024,
             body_timeout_seconds: 30,
             request_deadline_seconds: 600,
@@ -63,6 +67,7 @@ impl LimitsConfig {
         const DAY: u64 = 86_400;
         problems.range("limits.max_sessions", self.max_sessions, 1..=16_384);
         problems.range("limits.max_queued", self.max_queued, 0..=1_000_000);
+        problems.range("limits.prefix_cache_bytes", self.prefix_cache_bytes, 0..=1 << 40);
         problems.range("limits.max_body_bytes", self.max_body_bytes, 1024..=268_435_456);
         problems.range("limits.body_timeout_seconds", self.body_timeout_seconds, 1..=3600);
         let deadline = self.request_deadline_seconds;

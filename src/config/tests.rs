@@ -204,6 +204,11 @@ fn an_open_door_is_warned_of() {
     assert_eq!(config.warnings(), Vec::<String>::new());
     config.server.listen = "0.0.0.0:8080".parse().unwrap();
     assert_eq!(config.warnings().len(), 1);
-    config.auth.keys.push(ApiKey { name: "a".into(), sha256: Some("0".repeat(64)), file: None });
+    config.auth.keys.push(ApiKey {
+        name: "a".into(),
+        sha256: Some("0".repeat(64)),
+        file: None,
+        weight: 1,
+    });
     assert_eq!(config.warnings(), Vec::<String>::new());
 }

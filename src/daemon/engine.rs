@@ -84,7 +84,7 @@ impl Engine for EngineSlot {
         EngineStatus {
             health: self.health(status.health == EngineHealth::Hung),
             queued: usize::try_from(status.waiting).unwrap_or(usize::MAX),
-            waiting_tokens: status.waiting_tokens,
+            waiting_tokens: status.work_tokens,
             tokens_per_second: status.tokens_per_second,
         }
     }

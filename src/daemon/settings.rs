@@ -14,10 +14,6 @@ use crate::schedule;
 use crate::telemetry;
 use crate::vocab::Vocabulary;
 
-/// Prompt tokens in a step in which other sessions decode: a step with them takes a few times as
-/// long as one without, not a hundred times.
-const PREFILL_BESIDE_DECODE_TOKENS: u32 = 128;
-
 pub(super) fn log_format(config: &Config) -> telemetry::logs::LogFormat {
     match config.log.format {
         LogFormat::Text => telemetry::logs::LogFormat::Text,
@@ -74,8 +70,15 @@ pub(super) fn runtime(config: &Config) -> RuntimeSettings {
     RuntimeSettings {
         session_threads: session_threads(),
         schedule: schedule::Settings {
-            prefill_beside_decode_tokens: PREFILL_BESIDE_DECODE_TOKENS,
+            target_step: Duration::from_millis(config.device.target_step_ms),
             step_deadline: seconds(config.device.step_deadline_seconds),
+            prefix_bytes: limits.prefix_cache_bytes,
+            weights: config
+                .auth
+                .keys
+                .iter()
+                .map(|key| (key.name.as_str().into(), key.weight))
+                .collect(),
         },
         queue_deadline: Some(seconds(limits.queue_deadline_seconds)),
         stall_timeout: seconds(limits.stall_timeout_seconds),
@@ -157,12 +160,14 @@ pub(super) fn simulated(config: &Config) -> SimulatedSettings {
         },
         max_sequences: config.limits.max_sessions,
         max_batch_tokens: config.device.max_batch_tokens,
+        kv_tokens: simulated.kv_tokens,
         vocab_size: simulated.vocab_size as usize,
         fixed: Duration::from_micros(simulated.fixed_us),
         per_token: Duration::from_micros(simulated.per_token_us),
         per_sequence: Duration::from_micros(simulated.per_sequence_us),
         source,
         faults: fault.map(plan).into_iter().collect(),
+        ..SimulatedSettings::default()
     }
 }
 

@@ -12,7 +12,7 @@ pub mod thread;
 
 pub use batch::{Piece, Row, Rows, Slot, StepBatch};
 pub use error::DeviceError;
-pub use thread::{StepCommand, StepDone, StepFault};
+pub use thread::{SavedSequence, SequenceOp, StepCommand, StepDone, StepFault};
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -34,6 +34,9 @@ pub struct DeviceInfo {
     pub trained_context_tokens: u32,
     /// Sequences that can be held at once. Slots are `0..max_sequences`.
     pub max_sequences: u32,
+    /// Tokens that all sequences can hold together: less than each of them full where they share a
+    /// memory. At least `context_tokens`.
+    pub kv_tokens: u64,
     /// Tokens in one step over all pieces; more is [`DeviceError::InvalidBatch`].
     pub max_batch_tokens: u32,
     /// What else it can do.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::event::Submission;
+use super::event::{SessionId, Submission};
+use super::prefix::{Key, common_length};
+use super::queue::ClientName;
 use crate::TokenId;
 use crate::device::Slot;
 
@@ -17,12 +19,27 @@ pub(super) enum Phase {
     Paused,
 }
 
+/// Where a session's first tokens come from, when they are not computed for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// They are computed.
+    Computed,
+    /// They will be copied from a session that computes them.
+    Awaited { leader: SessionId, tokens: u32 },
+    /// They were copied from another session.
+    Copied,
+    /// They were saved under this key, and cut back where it is longer than was needed.
+    Loaded { key: Key, cut: bool },
+}
+
 /// One session. The whole token history is kept, so that a sequence the device has lost can be
 /// computed again.
 #[derive(Debug)]
 pub(super) struct Entry {
+    pub(super) client: ClientName,
     prompt: Arc<[TokenId]>,
     answer: Vec<TokenId>,
+    answer_tokens_max: u32,
     /// Tokens whose KV the device holds in `slot`.
     pub(super) computed: u32,
     /// The first position whose row is wanted and was not delivered.
@@ -32,6 +49,13 @@ pub(super) struct Entry {
     pub(super) phase: Phase,
     /// Its first step was announced.
     pub(super) started: bool,
+    /// Tokens that its client was charged for; none twice.
+    pub(super) charged: u32,
+    pub(super) source: Source,
+    /// Bringing its beginning back has failed: it is computed.
+    pub(super) computes_all: bool,
+    /// Its sequence is to be saved when it has this length.
+    pub(super) save_at: Option<u32>,
 }
 
 impl Entry {
@@ -39,12 +63,18 @@ impl Entry {
         let length = length_of(submission.prompt.len());
         Self {
             next_row: if submission.prompt_rows { 0 } else { length.saturating_sub(1) },
+            client: submission.client,
             prompt: submission.prompt,
             answer: Vec::new(),
+            answer_tokens_max: submission.answer_tokens_max,
             computed: 0,
             slot: None,
             phase: Phase::Pending,
             started: false,
+            charged: 0,
+            source: Source::Computed,
+            computes_all: false,
+            save_at: None,
         }
     }
 
@@ -58,9 +88,24 @@ impl Entry {
         self.total() - self.computed
     }
 
+    /// Tokens answered so far.
+    pub(super) fn answered(&self) -> u32 {
+        length_of(self.answer.len())
+    }
+
+    /// Tokens that may still come, at most.
+    pub(super) fn to_come(&self) -> u32 {
+        self.answer_tokens_max.saturating_sub(self.answered())
+    }
+
     /// Whether the device holds all but the tokens of the latest answer.
     pub(super) fn is_decoding(&self) -> bool {
         !self.answer.is_empty() && self.computed >= length_of(self.prompt.len())
+    }
+
+    /// Whether it waits for another session to compute its beginning.
+    pub(super) fn is_following(&self) -> bool {
+        matches!(self.source, Source::Awaited { .. })
     }
 
     /// Takes the tokens that the session goes on with; only the last one's row is wanted.
@@ -70,17 +115,37 @@ impl Entry {
         self.phase = Phase::Pending;
     }
 
-    /// The device has lost its sequence.
+    /// Its sequence is gone from the device.
     pub(super) fn forget_computed(&mut self) {
         self.computed = 0;
         self.slot = None;
+        self.source = Source::Computed;
+        self.save_at = None;
     }
 
     /// The next `count` tokens that are not computed.
     pub(super) fn take_tokens(&self, count: u32) -> Vec<TokenId> {
-        let from = self.computed as usize;
+        self.tokens(self.computed, count)
+    }
+
+    /// The first `count` tokens.
+    pub(super) fn first_tokens(&self, count: u32) -> Vec<TokenId> {
+        self.tokens(0, count)
+    }
+
+    fn tokens(&self, from: u32, count: u32) -> Vec<TokenId> {
         let tokens = self.prompt.iter().chain(&self.answer);
-        tokens.skip(from).take(count as usize).copied().collect()
+        tokens.skip(from as usize).take(count as usize).copied().collect()
+    }
+
+    /// How many tokens it and a text begin with alike.
+    pub(super) fn common_with(&self, tokens: &[TokenId]) -> u32 {
+        let in_prompt = common_length(&self.prompt, tokens);
+        let in_answer = match tokens.get(self.prompt.len()..) {
+            Some(rest) if in_prompt == self.prompt.len() => common_length(&self.answer, rest),
+            Some(_) | None => 0,
+        };
+        length_of(in_prompt + in_answer)
     }
 
     /// How many of the positions `computed .. computed + count` want a row.

@@ -7,7 +7,7 @@ use crate::TokenId;
 use crate::device::{Row, StepCommand, StepDone};
 use crate::session::Outcome;
 
-/// Names a session; later ones are greater, and the queue is served in this order.
+/// Names a session; later ones are greater, and a client's are served in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub u64);
 
@@ -16,10 +16,14 @@ pub struct SessionId(pub u64);
 pub struct Submission {
     /// Its name; not used before.
     pub session: SessionId,
+    /// Whose share of the device it uses.
+    pub client: Arc<str>,
     /// Its prompt, never empty.
     pub prompt: Arc<[TokenId]>,
     /// Every position of the prompt wants a row, not just the last.
     pub prompt_rows: bool,
+    /// Tokens that may follow the prompt, at most.
+    pub answer_tokens_max: u32,
 }
 
 /// What happened.

@@ -1,7 +1,6 @@
 //! The scheduler against a device made by hand, with a clock made by hand.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
@@ -9,19 +8,25 @@ use proptest::prelude::*;
 use super::*;
 use crate::TokenId;
 use crate::device::simulated::{SimulatedDevice, SimulatedSettings};
+use crate::device::thread::Driver;
 use crate::device::{
-    Device, DeviceError, DeviceInfo, Rows, StepBatch, StepCommand, StepDone, StepFault,
+    Device, DeviceError, SequenceOp, Slot, StepBatch, StepCommand, StepDone, StepFault,
 };
 use crate::session::{Fault, Outcome};
 
 fn settings() -> Settings {
-    Settings { prefill_beside_decode_tokens: 4, step_deadline: Duration::from_secs(10) }
+    Settings {
+        target_step: Duration::from_millis(20),
+        step_deadline: Duration::from_secs(10),
+        prefix_bytes: 1 << 20,
+        weights: BTreeMap::new(),
+    }
 }
 
 /// The scheduler, its device and what the sessions were told.
 struct World {
     scheduler: Scheduler,
-    device: SimulatedDevice,
+    driver: Driver,
     now: Instant,
     running: Option<StepCommand>,
     told: BTreeMap<SessionId, Vec<Notice>>,
@@ -31,17 +36,19 @@ struct World {
 
 impl World {
     fn new(max_sequences: u32, context_tokens: u32) -> Self {
-        let device = SimulatedDevice::new(SimulatedSettings {
+        Self::with(SimulatedSettings {
             max_sequences,
             context_tokens,
             max_batch_tokens: 8,
             ..Default::default()
         })
-        .unwrap();
-        let info: DeviceInfo = device.info().clone();
+    }
+
+    fn with(device: SimulatedSettings) -> Self {
+        let device = SimulatedDevice::new(device).unwrap();
         Self {
-            scheduler: Scheduler::new(settings(), &info),
-            device,
+            scheduler: Scheduler::new(settings(), device.info()),
+            driver: Driver::new(Box::new(device)),
             now: Instant::now(),
             running: None,
             told: BTreeMap::new(),
@@ -52,7 +59,7 @@ impl World {
 
     fn event(&mut self, event: Event) -> Effects {
         let mut effects = self.scheduler.on_event(self.now, event);
-        self.scheduler.check();
+        self.scheduler.check().unwrap();
         for (session, notice) in effects.notices.drain(..) {
             self.told.entry(session).or_default().push(notice);
         }
@@ -66,23 +73,15 @@ impl World {
     }
 
     fn submit(&mut self, id: u64, prompt: &[TokenId]) {
-        let submission =
-            Submission { session: SessionId(id), prompt: prompt.into(), prompt_rows: false };
-        self.event(Event::Submit(submission));
+        self.submit_for("someone", id, prompt);
+    }
+
+    fn submit_for(&mut self, client: &str, id: u64, prompt: &[TokenId]) {
+        self.event(Event::Submit(Submission { client: client.into(), ..submission(id, prompt) }));
     }
 
     fn next(&mut self, id: u64, tokens: &[TokenId]) {
         self.event(Event::Next { session: SessionId(id), tokens: tokens.to_vec() });
-    }
-
-    /// What the device thread does before the step itself.
-    fn begin(&mut self) -> StepCommand {
-        let command = self.running.take().expect("a step is in flight");
-        if command.reset {
-            self.device.reset().unwrap();
-        }
-        command.releases.iter().for_each(|&slot| self.device.release(slot));
-        command
     }
 
     /// Lets the grace pass.
@@ -93,20 +92,24 @@ impl World {
 
     /// Lets the device run its command; it must be a legal one.
     fn step(&mut self) -> Effects {
-        let command = self.begin();
-        let mut rows = Rows::new(self.device.info().vocab_size, 4);
-        self.device.step(&command.batch, &mut rows).expect("a legal batch");
-        self.done(command.epoch, Ok(Arc::new(rows)))
+        let command = self.running.take().expect("a step is in flight");
+        let done = self.driver.run(&command);
+        assert!(done.result.is_ok(), "{:?}", done.result);
+        self.event(Event::StepDone(StepDone { device_time: Duration::from_millis(5), ..done }))
     }
 
+    /// The same, but its step fails.
     fn fail(&mut self, fault: StepFault) -> Effects {
-        let command = self.begin();
-        self.done(command.epoch, Err(fault))
+        let command = self.running.take().expect("a step is in flight");
+        let before = StepCommand { batch: StepBatch::default(), ..command };
+        let done = self.driver.run(&before);
+        self.event(Event::StepDone(StepDone { result: Err(fault), ..done }))
     }
 
-    fn done(&mut self, epoch: u64, result: Result<Arc<Rows>, StepFault>) -> Effects {
-        let done = StepDone { epoch, result, device_time: Duration::from_millis(5) };
-        self.event(Event::StepDone(done))
+    fn late(&mut self, epoch: u64, fault: StepFault) {
+        let device_time = Duration::from_millis(5);
+        let done = StepDone { epoch, result: Err(fault), saved: Vec::new(), device_time };
+        self.event(Event::StepDone(done));
     }
 
     fn outcome(&self, id: u64) -> Option<&Outcome> {
@@ -127,6 +130,16 @@ impl World {
     fn last_batch(&self) -> Vec<(u32, usize)> {
         let batch = self.batches.last().expect("a step was started");
         batch.pieces.iter().map(|piece| (piece.start, piece.tokens.len())).collect()
+    }
+}
+
+fn submission(id: u64, prompt: &[TokenId]) -> Submission {
+    Submission {
+        session: SessionId(id),
+        client: "someone".into(),
+        prompt: prompt.into(),
+        prompt_rows: false,
+        answer_tokens_max: 1000,
     }
 }
 
@@ -157,10 +170,10 @@ fn decodes_go_first_and_a_long_prompt_fills_what_is_left_for_it() {
     world.submit(2, &[8; 20]);
     assert_eq!(world.batches.len(), 1, "session 1 is waited for");
     world.next(1, &[9]);
-    assert_eq!(world.last_batch(), [(1, 1), (0, 4)]);
+    assert_eq!(world.last_batch(), [(1, 1), (0, 7)]);
     world.step();
     world.next(1, &[9]);
-    assert_eq!(world.last_batch(), [(2, 1), (4, 4)]);
+    assert_eq!(world.last_batch(), [(2, 1), (7, 7)]);
 }
 
 #[test]
@@ -226,7 +239,7 @@ fn a_slot_that_was_left_is_released_before_it_is_used_again() {
     assert!(effects.abort, "nobody needs the running step any more");
     assert_eq!(world.scheduler.stats().running, 0, "the slot is free at once");
     world.step();
-    assert_eq!(world.running.as_ref().unwrap().releases.len(), 1);
+    assert_eq!(world.running.as_ref().unwrap().operations, [SequenceOp::Release(Slot(0))]);
     world.step();
     assert_eq!(world.rows(2), 1);
 }
@@ -313,12 +326,12 @@ fn a_hang_fails_its_batch_and_a_late_result_is_discarded() {
     assert!(world.running.as_ref().unwrap().reset);
     world.step();
     assert_eq!((world.rows(1), world.rows(2)), (0, 1));
-    world.done(1, Err(StepFault::Panic("late".to_owned())));
+    world.late(1, StepFault::Panic("late".to_owned()));
     assert_eq!(world.outcome(2), None);
 }
 
 #[test]
-fn no_room_halves_the_batch_and_ends_one_that_does_not_fit_alone() {
+fn no_room_pushes_the_youngest_out_and_ends_one_that_does_not_fit_alone() {
     let mut world = World::new(4, 64);
     world.submit(1, &[7]);
     for id in 2..=4 {
@@ -326,14 +339,15 @@ fn no_room_halves_the_batch_and_ends_one_that_does_not_fit_alone() {
     }
     world.step();
     world.next(1, &[9]);
-    assert_eq!(world.last_batch().len(), 4);
-    world.fail(StepFault::Device(DeviceError::NoRoom));
-    assert_eq!(world.last_batch().len(), 2);
-    world.fail(StepFault::Device(DeviceError::NoRoom));
-    assert_eq!(world.last_batch().len(), 1);
-    world.fail(StepFault::Device(DeviceError::NoRoom));
+    for left in [4, 3, 2, 1] {
+        assert_eq!(world.last_batch().len(), left);
+        world.fail(StepFault::Device(DeviceError::NoRoom));
+    }
     assert_eq!(world.outcome(1), Some(&Outcome::Length));
-    assert_eq!(world.outcome(2), None);
+    assert_eq!(world.scheduler.stats().preemptions, 3);
+    for id in 2..=4 {
+        assert_eq!(world.outcome(id), None);
+    }
 }
 
 #[test]
@@ -349,9 +363,7 @@ fn an_aborted_step_is_run_again_for_those_who_still_want_it() {
 #[test]
 fn all_rows_of_a_prompt_come_where_they_are_wanted() {
     let mut world = World::new(1, 64);
-    let submission =
-        Submission { session: SessionId(1), prompt: [7; 11].into(), prompt_rows: true };
-    world.event(Event::Submit(submission));
+    world.event(Event::Submit(Submission { prompt_rows: true, ..submission(1, &[7; 11]) }));
     world.step();
     world.step();
     assert_eq!(world.rows(1), 11);

@@ -49,6 +49,12 @@ names! {
     counter PROMPT_TOKENS_TOTAL = "prompt_tokens_total", Count, "Prompt tokens of finished sessions.";
     counter GENERATION_TOKENS_TOTAL = "generation_tokens_total", Count, "Generated tokens.";
     gauge KV_CACHE_USAGE_RATIO = "kv_cache_usage_ratio", Count, "Tokens held on the device over its room, 0 to 1.";
+    counter PREFIX_CACHE_QUERIES_TOTAL = "prefix_cache_queries_total", Count, "Prompt tokens that were looked up among those computed before.";
+    counter PREFIX_CACHE_HITS_TOTAL = "prefix_cache_hits_total", Count, "Prompt tokens that were not computed again.";
+    counter PREFIX_CACHE_EVICTIONS_TOTAL = "prefix_cache_evictions_total", Count, "Saved sequences dropped to make room for others.";
+    counter PREFIX_CACHE_FAILURES_TOTAL = "prefix_cache_failures_total", Count, "Sequences that could not be brought back and were computed again.";
+    gauge PREFIX_CACHE_BYTES = "prefix_cache_bytes", Bytes, "Memory of the saved sequences.";
+    counter NUM_PREEMPTIONS_TOTAL = "num_preemptions_total", Count, "Times that a session gave up its slot to another, to go on later.";
     histogram DEVICE_STEP_SECONDS = "device_step_seconds", Seconds, "Device time of a step, by phase.";
     histogram DEVICE_BATCH_SIZE = "device_batch_size", Count, "Sequences in a step.";
     counter DEVICE_FAULTS_TOTAL = "device_faults_total", Count, "Faults of the device, by kind.";

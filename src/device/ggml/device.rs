@@ -408,6 +408,7 @@ fn info(
         context_tokens: shape.context_tokens,
         trained_context_tokens: model.trained_context_tokens(),
         max_sequences: shape.max_sequences,
+        kv_tokens: u64::from(shape.context_tokens) * u64::from(shape.max_sequences),
         max_batch_tokens: settings.max_batch_tokens.min(context.batch_tokens()),
         capabilities: Capabilities { trim, copy: true, save_state: true, abort: true },
         repeatable: Repeatable::Untested,

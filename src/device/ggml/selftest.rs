@@ -15,6 +15,8 @@ const WIDTHS: [usize; ANSWER] = [2, 3, 4, 5, 7, 8, 9, usize::MAX];
 const MAX_SLOTS: usize = 32;
 /// Context lengths at which kernels are known to change their ways.
 const BOUNDARIES: [usize; 2] = [256, 512];
+/// Chunks of a prompt as a scheduler cuts them, up to the first of these; the rest is the last.
+const STEP_CHUNKS: [usize; 5] = [16, 64, 7, 41, 96];
 /// How far before a boundary the ways part, and how far behind it they end.
 const BEFORE: usize = 12;
 const BEHIND: usize = 3;
@@ -23,7 +25,7 @@ const BEHIND: usize = 3;
 /// slot, with the prompt in one piece and in odd ones, and with tokens one by one and as a run;
 /// with short contexts and, where the device's is long enough, across 256 and 512 tokens.
 ///
-/// The device must be empty and is left empty. At most 32 sequences take part. Costs about 900
+/// The device must be empty and is left empty. At most 32 sequences take part. Costs about 1,200
 /// tokens' worth of prefill: one to four seconds for a model of 135 million weights on two cores.
 ///
 /// # Errors
@@ -221,6 +223,17 @@ impl<'a> Probe<'a> {
         let tail = known.get(known.len().saturating_sub(2 * BEHIND)..).unwrap_or_default();
         let case = |way: &str| format!("across {boundary} tokens of context, {way}");
 
+        if other != slot && BOUNDARIES.first() == Some(&boundary) {
+            for chunk in STEP_CHUNKS {
+                self.feed(other, chunk, 0)?;
+            }
+            let rest = start.saturating_sub(self.length(other));
+            self.feed(other, rest, 0)?;
+            let rows = self.feed(other, count, count)?;
+            compare(&known, &rows, || case("a prompt in chunks differs from one at once"))?;
+            self.release(other);
+        }
+
         self.bring_back(slot, &saved, start)?;
         for chunk in [1, 5, BEFORE - 6 - BEHIND] {
             self.feed(slot, chunk, 0)?;
@@ -388,6 +401,8 @@ mod tests {
     #[derive(Clone, Copy, PartialEq)]
     enum Flaw {
         None,
+        /// In pieces of so many tokens, behind the first few.
+        Chunk(usize),
         /// In steps of so many sequences or more.
         Company(usize),
         /// In pieces of more than one token, but for the first of a sequence.
@@ -414,6 +429,7 @@ mod tests {
                 context_tokens,
                 trained_context_tokens: 0,
                 max_sequences,
+                kv_tokens: u64::from(context_tokens) * u64::from(max_sequences),
                 max_batch_tokens,
                 capabilities: Capabilities::default(),
                 repeatable: Repeatable::Untested,
@@ -424,6 +440,7 @@ mod tests {
         fn is_flawed(&self, batch: &StepBatch, piece: &Piece) -> bool {
             match self.flaw {
                 Flaw::None => false,
+                Flaw::Chunk(tokens) => piece.tokens.len() == tokens && piece.start > 0,
                 Flaw::Company(width) => batch.pieces.len() >= width,
                 Flaw::Run => piece.tokens.len() > 1 && piece.start > 0,
                 Flaw::Single => piece.tokens.len() == 1 && piece.start < 10,
@@ -515,6 +532,7 @@ mod tests {
             (Flaw::Run, "in chunks"),
             (Flaw::Single, "in chunks"),
             (Flaw::Far(250), "across 256"),
+            (Flaw::Chunk(96), "across 256 tokens of context, a prompt in chunks"),
             (Flaw::Far(505), "across 512"),
         ];
         for (flaw, part) in cases {

@@ -4,6 +4,7 @@
 //! Its tokens are the 256 bytes and a few control tokens. What it says next is
 //! a function of the sequence so far, so it is repeatable whatever shares its batch.
 
+mod sequence;
 mod source;
 mod tokens;
 
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 use super::{
     Capabilities, Device, DeviceError, DeviceInfo, Piece, Repeatable, Rows, Slot, StepBatch,
 };
-use source::SequenceState;
+use sequence::Sequence;
 
 /// Logit of the token that the source chose; all others have 0.
 const CHOSEN_LOGIT: f32 = 16.0;
@@ -29,8 +30,12 @@ pub struct SimulatedSettings {
     pub context_tokens: u32,
     /// Sequences.
     pub max_sequences: u32,
+    /// Tokens that all sequences hold together; 0: as many as all of them full.
+    pub kv_tokens: u64,
     /// Tokens in a step.
     pub max_batch_tokens: u32,
+    /// What it can do beside steps.
+    pub capabilities: Capabilities,
     /// Logits in a row; at least [`TOKENS`].
     pub vocab_size: usize,
     /// Time of a step, whatever is in it.
@@ -43,6 +48,8 @@ pub struct SimulatedSettings {
     pub source: TokenSource,
     /// What goes wrong.
     pub faults: Vec<FaultPlan>,
+    /// Every so manieth sequence that is to be loaded or copied cannot be; 0: all can.
+    pub lost_restores: u64,
 }
 
 impl Default for SimulatedSettings {
@@ -50,13 +57,16 @@ impl Default for SimulatedSettings {
         Self {
             context_tokens: 4096,
             max_sequences: 8,
+            kv_tokens: 0,
             max_batch_tokens: 512,
+            capabilities: Capabilities { trim: true, copy: true, save_state: true, abort: true },
             vocab_size: TOKENS,
             fixed: Duration::ZERO,
             per_token: Duration::ZERO,
             per_sequence: Duration::ZERO,
             source: TokenSource::Seeded(0),
             faults: Vec::new(),
+            lost_restores: 0,
         }
     }
 }
@@ -96,13 +106,8 @@ pub struct SimulatedDevice {
     info: DeviceInfo,
     sequences: Vec<Sequence>,
     steps: u64,
+    restores: u64,
     abort: Arc<AtomicBool>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Sequence {
-    length: u32,
-    state: SequenceState,
 }
 
 impl SimulatedDevice {
@@ -127,6 +132,10 @@ impl SimulatedDevice {
                     .to_owned(),
             ));
         }
+        let whole = u64::from(settings.context_tokens) * u64::from(settings.max_sequences);
+        let kv_tokens = if settings.kv_tokens == 0 { whole } else { settings.kv_tokens.min(whole) };
+        let context_tokens = u32::try_from(kv_tokens)
+            .map_or(settings.context_tokens, |most| most.min(settings.context_tokens));
         let info = DeviceInfo {
             kind: "simulated",
             description: format!(
@@ -134,15 +143,16 @@ impl SimulatedDevice {
                 settings.fixed, settings.per_token, settings.per_sequence
             ),
             vocab_size: settings.vocab_size,
-            context_tokens: settings.context_tokens,
-            trained_context_tokens: settings.context_tokens,
+            context_tokens,
+            trained_context_tokens: context_tokens,
             max_sequences: settings.max_sequences,
+            kv_tokens,
             max_batch_tokens: settings.max_batch_tokens,
-            capabilities: Capabilities { trim: false, copy: true, save_state: false, abort: true },
+            capabilities: settings.capabilities,
             repeatable: Repeatable::Proven,
         };
         let sequences = vec![Sequence::default(); settings.max_sequences as usize];
-        Ok(Self { settings, info, sequences, steps: 0, abort: Arc::default() })
+        Ok(Self { settings, info, sequences, steps: 0, restores: 0, abort: Arc::default() })
     }
 
     fn check(&self, batch: &StepBatch) -> Result<(), DeviceError> {
@@ -156,7 +166,7 @@ impl SimulatedDevice {
                 return invalid(format!("{slot} does not exist"));
             };
             let end = piece.start as usize + piece.tokens.len();
-            if piece.start != sequence.length || end > self.info.context_tokens as usize {
+            if piece.start as usize != sequence.len() || end > self.info.context_tokens as usize {
                 return invalid(format!("{slot}: a piece at {} to {end}", piece.start));
             }
             if piece.tokens.is_empty() || piece.rows_wanted as usize > piece.tokens.len() {
@@ -166,6 +176,23 @@ impl SimulatedDevice {
                 return invalid(format!("{slot}: a token outside the vocabulary"));
             }
         }
+        let held: usize = self.sequences.iter().map(Sequence::len).sum();
+        match held + batch.token_count()
+            > usize::try_from(self.info.kv_tokens).unwrap_or(usize::MAX)
+        {
+            true => Err(DeviceError::NoRoom),
+            false => Ok(()),
+        }
+    }
+
+    /// Counts a sequence that is brought back; an error when it is one of those that cannot be.
+    fn count_restore(&mut self, slot: Slot) -> Result<(), DeviceError> {
+        self.restores += 1;
+        let every = self.settings.lost_restores;
+        if every > 0 && self.restores.is_multiple_of(every) {
+            let reason = "a fault was planned for this sequence".to_owned();
+            return Err(DeviceError::Sequence { slot, reason });
+        }
         Ok(())
     }
 
@@ -174,8 +201,7 @@ impl SimulatedDevice {
         let Some(sequence) = self.sequences.get_mut(piece.slot.0 as usize) else { return };
         let mut row = vec![0.0; self.settings.vocab_size];
         for (index, &token) in piece.tokens.iter().enumerate() {
-            self.settings.source.advance(&mut sequence.state, token);
-            sequence.length += 1;
+            sequence.push(token, &self.settings.source);
             if index >= first_wanted {
                 let chosen = self.settings.source.choose(&sequence.state) as usize;
                 row[chosen] = CHOSEN_LOGIT;
@@ -217,6 +243,17 @@ impl SimulatedDevice {
         Some(plan.fault.clone())
     }
 
+    /// Puts a sequence into an empty slot.
+    fn fill(&mut self, slot: Slot, sequence: Sequence) -> Result<(), DeviceError> {
+        let place = self.slot_mut(slot)?;
+        if place.len() > 0 {
+            let reason = format!("it holds {} tokens: release it first", place.len());
+            return Err(DeviceError::Sequence { slot, reason });
+        }
+        *place = sequence;
+        Ok(())
+    }
+
     fn slot_mut(&mut self, slot: Slot) -> Result<&mut Sequence, DeviceError> {
         self.sequences.get_mut(slot.0 as usize).ok_or_else(|| DeviceError::Sequence {
             slot,
@@ -256,22 +293,51 @@ impl Device for SimulatedDevice {
         Ok(())
     }
 
-    fn trim(&mut self, _slot: Slot, _length_tokens: u32) -> Result<(), DeviceError> {
-        Err(DeviceError::Unsupported("trim a sequence"))
-    }
-
-    fn copy(&mut self, from: Slot, to: Slot) -> Result<(), DeviceError> {
-        let source = self.slot_mut(from)?.clone();
-        *self.slot_mut(to)? = source;
+    fn trim(&mut self, slot: Slot, length_tokens: u32) -> Result<(), DeviceError> {
+        if !self.settings.capabilities.trim {
+            return Err(DeviceError::Unsupported("cut a sequence back"));
+        }
+        let mut sequence = std::mem::take(self.slot_mut(slot)?);
+        let (length, wanted) = (sequence.len(), length_tokens as usize);
+        if wanted <= length {
+            sequence.trim(wanted, &self.settings.source);
+        }
+        *self.slot_mut(slot)? = sequence;
+        if wanted > length {
+            let reason = format!("{length} tokens cannot be cut back to {wanted}");
+            return Err(DeviceError::Sequence { slot, reason });
+        }
         Ok(())
     }
 
-    fn save_state(&mut self, _slot: Slot) -> Result<Vec<u8>, DeviceError> {
-        Err(DeviceError::Unsupported("save a sequence"))
+    fn copy(&mut self, from: Slot, to: Slot) -> Result<(), DeviceError> {
+        if !self.settings.capabilities.copy {
+            return Err(DeviceError::Unsupported("copy a sequence"));
+        }
+        self.count_restore(to)?;
+        let source = self.slot_mut(from)?.clone();
+        self.fill(to, source)
     }
 
-    fn load_state(&mut self, _slot: Slot, _state: &[u8]) -> Result<(), DeviceError> {
-        Err(DeviceError::Unsupported("load a sequence"))
+    fn save_state(&mut self, slot: Slot) -> Result<Vec<u8>, DeviceError> {
+        if !self.settings.capabilities.save_state {
+            return Err(DeviceError::Unsupported("save a sequence"));
+        }
+        Ok(self.slot_mut(slot)?.save())
+    }
+
+    fn load_state(&mut self, slot: Slot, state: &[u8]) -> Result<(), DeviceError> {
+        if !self.settings.capabilities.save_state {
+            return Err(DeviceError::Unsupported("load a sequence"));
+        }
+        self.count_restore(slot)?;
+        match Sequence::load(state, &self.settings.source) {
+            Some(sequence) => self.fill(slot, sequence),
+            None => {
+                let reason = "these bytes are not a saved sequence".to_owned();
+                Err(DeviceError::Sequence { slot, reason })
+            }
+        }
     }
 
     fn release(&mut self, slot: Slot) {
@@ -346,6 +412,35 @@ mod tests {
         assert!(matches!(step(&mut device, 0, 3, b"x"), Err(DeviceError::InvalidBatch(_))));
         assert!(matches!(step(&mut device, 99, 0, b"x"), Err(DeviceError::InvalidBatch(_))));
         assert!(matches!(step(&mut device, 0, 0, b""), Err(DeviceError::InvalidBatch(_))));
+    }
+
+    #[test]
+    fn sequences_that_share_a_memory_fill_it_together() {
+        let settings = SimulatedSettings { kv_tokens: 6, max_sequences: 2, ..Default::default() };
+        let mut device = device(settings);
+        assert_eq!((device.info().kv_tokens, device.info().context_tokens), (6, 6));
+        step(&mut device, 0, 0, b"some").unwrap();
+        assert!(matches!(step(&mut device, 1, 0, b"more"), Err(DeviceError::NoRoom)));
+        step(&mut device, 1, 0, b"mo").unwrap();
+        device.release(Slot(0));
+        step(&mut device, 1, 2, b"re").unwrap();
+    }
+
+    #[test]
+    fn a_sequence_that_is_brought_back_says_what_the_original_says() {
+        let mut device = device(SimulatedSettings { lost_restores: 3, ..Default::default() });
+        step(&mut device, 0, 0, b"some prompt").unwrap();
+        let state = device.save_state(Slot(0)).unwrap();
+        device.copy(Slot(0), Slot(1)).unwrap();
+        device.load_state(Slot(2), &state).unwrap();
+        assert!(device.copy(Slot(0), Slot(3)).is_err(), "a fault was planned");
+        assert!(device.copy(Slot(0), Slot(2)).is_err(), "it is not empty");
+        let whole = step(&mut device, 0, 11, b"x").unwrap();
+        for slot in [1, 2] {
+            device.trim(Slot(slot), 4).unwrap();
+            assert!(device.trim(Slot(slot), 5).is_err());
+            assert_eq!(best(&step(&mut device, slot, 4, b" promptx").unwrap()), best(&whole));
+        }
     }
 
     #[test]

@@ -1,0 +1,173 @@
+//! One step from its start to its end.
+
+use std::time::{Duration, Instant};
+
+use super::entry::Phase;
+use super::event::{Effects, Notice, SessionId};
+use super::plan::{Budget, Candidate, plan};
+use super::scheduler::Scheduler;
+use crate::device::{Piece, Row, StepBatch, StepCommand, StepDone};
+
+/// A session that answers within the time of a step, but never less or more than this, joins the
+/// next step.
+const GRACE_MIN: Duration = Duration::from_millis(1);
+const GRACE_MAX: Duration = Duration::from_millis(20);
+
+/// The step that the device is busy with.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    pub(super) started: Instant,
+    pub(super) pieces: Vec<FlightPiece>,
+    pub(super) hung: bool,
+    pub(super) abort_sent: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FlightPiece {
+    pub(super) session: SessionId,
+    pub(super) tokens: u32,
+    rows: u32,
+}
+
+impl InFlight {
+    pub(super) fn holds(&self, session: SessionId) -> bool {
+        self.pieces.iter().any(|piece| piece.session == session)
+    }
+}
+
+impl Scheduler {
+    /// Gives the device its next step, if it is idle and there is something to do.
+    pub(super) fn start_step(&mut self, now: Instant, effects: &mut Effects) {
+        if self.in_flight.is_some() || effects.give_up.is_some() {
+            return;
+        }
+        if self.awaited > 0
+            && let Some(until) = self.grace_until.filter(|&until| now < until)
+        {
+            effects.wake_at = Some(until);
+            return;
+        }
+        self.admit(effects);
+        self.copy_to_followers();
+        self.make_room_to_grow(effects);
+        let (pieces, flight) = self.pieces();
+        if pieces.is_empty() && !self.has_saves() {
+            return;
+        }
+        self.reuse.forget_saves();
+        self.epoch += 1;
+        self.in_flight =
+            Some(InFlight { started: now, pieces: flight, hung: false, abort_sent: false });
+        effects.command = Some(StepCommand {
+            epoch: self.epoch,
+            reset: std::mem::take(&mut self.must_reset),
+            operations: std::mem::take(&mut self.operations),
+            batch: StepBatch { pieces },
+        });
+    }
+
+    /// The next step's pieces, in the order of their slots.
+    fn pieces(&self) -> (Vec<Piece>, Vec<FlightPiece>) {
+        let candidates = self.candidates();
+        let decoding = candidates.iter().filter(|candidate| candidate.decoding).count();
+        let room = self.room.tokens().saturating_sub(self.held_tokens());
+        let budget = Budget {
+            tokens: self.batch_tokens_max.min(u32::try_from(room).unwrap_or(u32::MAX)),
+            further: self.pace.further_tokens(decoding),
+        };
+        let chosen = plan(&candidates, budget);
+        let mut pieces: Vec<(Piece, FlightPiece)> =
+            chosen.iter().filter_map(|&(session, count)| self.piece(session, count)).collect();
+        pieces.sort_unstable_by_key(|(piece, _)| piece.slot);
+        pieces.into_iter().unzip()
+    }
+
+    fn candidates(&self) -> Vec<Candidate> {
+        let pending = self.running.iter().filter_map(|&session| {
+            let entry = self.entries.get(&session)?;
+            (entry.phase == Phase::Pending && !entry.is_following()).then(|| Candidate {
+                session,
+                computed: entry.computed,
+                pending: entry.pending(),
+                until_stop: entry
+                    .save_at
+                    .and_then(|at| at.checked_sub(entry.computed))
+                    .filter(|&left| left > 0),
+                decoding: entry.is_decoding() || entry.pending() == 1,
+                all_rows: entry.next_row + 1 < entry.total(),
+            })
+        });
+        pending.collect()
+    }
+
+    fn piece(&self, session: SessionId, tokens: u32) -> Option<(Piece, FlightPiece)> {
+        let entry = self.entries.get(&session)?;
+        let rows = entry.rows_in(tokens);
+        let piece = Piece {
+            slot: entry.slot?,
+            start: entry.computed,
+            tokens: entry.take_tokens(tokens),
+            rows_wanted: rows,
+        };
+        Some((piece, FlightPiece { session, tokens, rows }))
+    }
+
+    pub(super) fn step_done(&mut self, now: Instant, done: StepDone, effects: &mut Effects) {
+        if done.epoch != self.epoch {
+            return;
+        }
+        let Some(flight) = self.in_flight.take() else { return };
+        self.take_saved(done.saved);
+        if flight.hung {
+            self.lose_device_state();
+            return;
+        }
+        match done.result {
+            Ok(rows) => {
+                let tokens = flight.pieces.iter().map(|piece| piece.tokens as usize).sum();
+                self.pace.measured(flight.pieces.len(), tokens, done.device_time);
+                self.room.recover();
+                self.grace_until = Some(now + done.device_time.clamp(GRACE_MIN, GRACE_MAX));
+                let mut first_row = 0;
+                for piece in &flight.pieces {
+                    let range = first_row..first_row + piece.rows as usize;
+                    first_row = range.end;
+                    let rows = range.filter_map(|index| Row::new(&rows, index)).collect();
+                    self.advance(piece, rows, effects);
+                }
+            }
+            Err(fault) => self.step_failed(now, &fault, &flight.pieces, effects),
+        }
+    }
+
+    /// A session's tokens are computed: it gets its rows.
+    fn advance(&mut self, piece: &FlightPiece, rows: Vec<Row>, effects: &mut Effects) {
+        let Some(entry) = self.entries.get_mut(&piece.session) else { return };
+        entry.computed += piece.tokens;
+        entry.next_row += piece.rows;
+        let prompt_done = entry.pending() == 0;
+        if prompt_done {
+            entry.phase = Phase::Awaiting;
+            self.awaited += 1;
+        }
+        if !rows.is_empty() {
+            effects.notices.push((piece.session, Notice::Rows { rows, prompt_done }));
+        }
+        let to_save = entry.save_at.take_if(|at| *at <= entry.computed);
+        if to_save == Some(entry.computed) {
+            self.save_sequence(piece.session);
+        }
+        self.charge_computed(piece.session);
+    }
+
+    /// Nobody waits for the running step any more: end it early.
+    pub(super) fn abort_if_useless(&mut self, effects: &mut Effects) {
+        let Some(flight) = &mut self.in_flight else { return };
+        let useless = !flight.pieces.is_empty()
+            && !flight.pieces.iter().any(|piece| self.entries.contains_key(&piece.session));
+        if useless && !flight.abort_sent {
+            flight.abort_sent = true;
+            effects.abort = true;
+        }
+    }
+}
