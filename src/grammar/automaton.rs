@@ -261,6 +261,13 @@ impl Automaton {
         Ok(*config.abstracted.get_or_init(|| abstracted))
     }
 
+    /// The state of one stack whose top is at another node, all else being equal.
+    pub(crate) fn sibling(&self, item: StackId, node: NodeId) -> Result<ConfigId, LimitError> {
+        let mut builder = self.lock();
+        builder.move_top(&self.program, item, node)?;
+        Ok(self.intern(&mut builder))
+    }
+
     /// Where a token leads by its id, if an item consumes it so; `by_bytes` is where its bytes
     /// lead, and is part of the answer.
     pub(crate) fn follow_token(

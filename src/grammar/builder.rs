@@ -200,6 +200,20 @@ impl Builder {
         self.close(program, fuel)
     }
 
+    /// Makes the outcome one stack, with its top moved to a node that consumes.
+    pub(super) fn move_top(
+        &mut self,
+        program: &Program,
+        item: StackId,
+        node: NodeId,
+    ) -> Result<(), LimitError> {
+        self.clear();
+        let frame = self.frames[item as usize];
+        let moved = self.push_frame(program, node, frame.count, frame.parent)?;
+        self.closed.items.push(moved);
+        Ok(())
+    }
+
     /// Adds the items of another state to the outcome.
     pub(super) fn join(&mut self, items: &[StackId], accepting: bool) {
         self.closed.items.extend_from_slice(items);
@@ -245,6 +259,7 @@ impl Builder {
                 Node::Hub { next } => self.open.push((next, count, parent)),
                 Node::Tick { .. }
                 | Node::Guard { .. }
+                | Node::Unless { .. }
                 | Node::Member { .. }
                 | Node::Close { .. } => {
                     if let Some((next, count)) = program.pass(node, count) {

@@ -81,6 +81,9 @@ impl MaskMaker<'_> {
     }
 
     fn walk(&self, id: ConfigId, fuel: &mut Fuel<'_>) -> Result<(u32, CachedMask), LimitError> {
+        if let Some(found) = self.by_difference(id, fuel)? {
+            return Ok(found);
+        }
         let config = self.automaton.config(id);
         let mut bits = vec![0u32; self.vocabulary.mask_words()];
         let loop_tokens = self.loop_tokens(id, fuel)?;
@@ -136,7 +139,7 @@ impl MaskMaker<'_> {
     }
 
     /// The largest set of tokens that a loop of the state consumes whole.
-    fn loop_tokens(
+    pub(super) fn loop_tokens(
         &self,
         id: ConfigId,
         fuel: &mut Fuel<'_>,

@@ -45,6 +45,7 @@ mod limits;
 mod lower;
 mod mask;
 mod mask_cache;
+mod mask_difference;
 mod mask_walk;
 mod masks;
 mod matcher;

@@ -32,6 +32,8 @@ pub(crate) enum Node {
     Tick { next: NodeId, needs: u32 },
     /// Go on only if one of a set of keys may come next.
     Guard { machine: u32, set: u32, next: NodeId },
+    /// Go on only if none of a set of keys may come next.
+    Unless { machine: u32, set: u32, next: NodeId },
     /// A key is written.
     Member { machine: u32, key: u32, next: NodeId },
     /// Where the next member starts or the object ends; what that takes the register says.
@@ -224,6 +226,13 @@ impl Program {
                     NO_WAY
                 }
             }
+            Node::Unless { machine, set, next } => {
+                if self.machines[machine as usize].may_add(at.1, set) {
+                    NO_WAY
+                } else {
+                    self.member_cost(next, at, known)
+                }
+            }
             Node::Member { machine, key, .. } => {
                 self.machines[machine as usize].bytes_after_key(at.1, key)
             }
@@ -241,6 +250,11 @@ impl Program {
             Node::Guard { machine, set, next } => {
                 let progress = self.progresses.get(register);
                 let passes = self.machines[machine as usize].may_add(&progress, set);
+                passes.then_some((next, register))
+            }
+            Node::Unless { machine, set, next } => {
+                let progress = self.progresses.get(register);
+                let passes = !self.machines[machine as usize].may_add(&progress, set);
                 passes.then_some((next, register))
             }
             Node::Member { machine, key, next } => {

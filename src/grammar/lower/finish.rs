@@ -110,6 +110,7 @@ fn cost_of(graph: &Graph, node: NodeId, costs: &[u32]) -> u32 {
         }
         Node::Tick { next, .. }
         | Node::Guard { next, .. }
+        | Node::Unless { next, .. }
         | Node::Member { next, .. }
         | Node::Close { next, .. } => cost(next),
         Node::Switch(span) => {
@@ -179,6 +180,7 @@ fn for_each_successor(graph: &Graph, node: NodeId, mut visit: impl FnMut(NodeId)
         Node::Token { next, .. }
         | Node::Tick { next, .. }
         | Node::Guard { next, .. }
+        | Node::Unless { next, .. }
         | Node::Member { next, .. }
         | Node::Hub { next }
         | Node::Close { next, .. } => visit(next),

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use super::Lowering;
 use crate::grammar::error::{GrammarError, LimitError};
 use crate::grammar::expr::Members;
-use crate::grammar::members::{KeyId, Machine, Progresses};
+use crate::grammar::members::{KeyId, KeyOrder, Machine, Progresses};
 use crate::grammar::program::{Arm, Node, NodeId, Program, Role};
+use crate::grammar::regular::DfaArm;
 use crate::grammar::text::TextMachine;
 
 /// What JSON takes for whitespace.
@@ -15,6 +16,15 @@ const WHITESPACE: [(u8, u8); 3] = [(b'\t', b'\n'), (b'\r', b'\r'), (b' ', b' ')]
 
 /// Keys that the states of a key may become, and the least bytes to their ends.
 type Reaches = Vec<Box<[(KeyId, u32)]>>;
+
+/// What the keys of one object are lowered from.
+struct KeyWalk<'k> {
+    keys: &'k TextMachine,
+    machine: u32,
+    /// Where each key leads once it is written.
+    member_nodes: &'k [NodeId],
+    is_quoted: bool,
+}
 
 impl Lowering<'_, '_> {
     /// An object that goes on at `next`.
@@ -67,7 +77,7 @@ impl Lowering<'_, '_> {
             member_nodes.push(node);
         }
         self.role = Role::InKey { machine };
-        let key = self.lower_keys(&keys, members.quoted, machine, &member_nodes)?;
+        let key = self.lower_keys(members, machine, &member_nodes)?;
         let another = self.gap(members.gap_max, key)?;
         let comma = self.switch(&[Arm { low: b',', high: b',', next: another }])?;
 
@@ -90,59 +100,122 @@ impl Lowering<'_, '_> {
     }
 
     /// The keys; the node before the first byte of one, the quote included.
+    ///
+    /// As long as a free key may come, every beginning of a declared key may become one, so nothing
+    /// need be asked on the way. Where it may not, declared keys are walked by themselves.
     fn lower_keys(
         &mut self,
-        keys: &TextMachine,
-        is_quoted: bool,
+        members: &Members,
         machine: u32,
         member_nodes: &[NodeId],
     ) -> Result<NodeId, GrammarError> {
+        let keys = Arc::clone(&members.keys);
         if keys.states.is_empty() {
             return Ok(self.reserve());
         }
-        let nodes = self.reserve_states(keys, |state| Role::Key { machine, state });
-        // A state is guarded where it can become fewer keys than the one before it.
+        let declared = members.rules.declared;
+        let free: Vec<KeyId> = (declared..member_nodes.len() as KeyId).collect();
+        let walk = KeyWalk { keys: &keys, machine, member_nodes, is_quoted: members.quoted };
+        if free.is_empty() {
+            return self.lower_declared_keys(&walk, declared);
+        }
+        let all = self.lower_all_keys(&walk)?;
+        let set = self.machines[machine as usize].set(&free);
+        let open = self.push(Node::Guard { machine, set, next: all })?;
+        if members.rules.order == KeyOrder::Any && members.rules.max.is_none() {
+            return Ok(open);
+        }
+        let declared = self.lower_declared_keys(&walk, declared)?;
+        let closed = self.push(Node::Unless { machine, set, next: declared })?;
+        Ok(self.split(&[open, closed])?)
+    }
+
+    /// All keys, without asking on the way which of them may come.
+    fn lower_all_keys(&mut self, walk: &KeyWalk<'_>) -> Result<NodeId, GrammarError> {
+        let machine = walk.machine;
+        let nodes = self.reserve_states(walk.keys, |state| Role::Key { machine, state });
+        for (from, state) in walk.keys.states.iter().enumerate() {
+            let entry = |to: u32| nodes[to as usize];
+            let arms = self.char_arms(&state.arms, &entry, walk.keys.spelling)?;
+            let end = state.end.map(|key| walk.member_nodes[key as usize]);
+            self.finish_key_state(nodes[from], arms, end, walk.is_quoted)?;
+        }
+        self.key_start(nodes[0], walk.is_quoted)
+    }
+
+    /// The keys below a number, asking wherever a key can become fewer of them.
+    fn lower_declared_keys(
+        &mut self,
+        walk: &KeyWalk<'_>,
+        declared: KeyId,
+    ) -> Result<NodeId, GrammarError> {
+        let machine = walk.machine;
+        let nodes = self.reserve_states(walk.keys, |state| Role::Key { machine, state });
         let mut guarded: Vec<Option<NodeId>> = vec![None; nodes.len()];
         let mut sets = Vec::with_capacity(nodes.len());
         for state in 0..nodes.len() as u32 {
             let rules = &mut self.machines[machine as usize];
-            let keys = rules.keys_from(state);
-            sets.push(rules.set(&keys));
+            let mut keys = rules.keys_from(state);
+            keys.retain(|key| *key < declared);
+            sets.push((!keys.is_empty()).then(|| rules.set(&keys)));
             self.fuel.spend(1 + keys.len() as u32)?;
         }
-        for (from, state) in keys.states.iter().enumerate() {
+        for (from, state) in walk.keys.states.iter().enumerate() {
+            if sets[from].is_none() {
+                continue;
+            }
             for arm in &state.arms {
                 let to = arm.next as usize;
-                if sets[from] != sets[to] && guarded[to].is_none() {
-                    let (set, next) = (sets[to], nodes[to]);
+                if let Some(set) = sets[to].filter(|set| sets[from] != Some(*set))
+                    && guarded[to].is_none()
+                {
+                    let next = nodes[to];
                     guarded[to] = Some(self.push(Node::Guard { machine, set, next })?);
                 }
             }
+            let leads = |arm: &&DfaArm| sets[arm.next as usize].is_some();
+            let arms: Vec<DfaArm> = state.arms.iter().filter(leads).copied().collect();
             let entry = |to: u32| match guarded[to as usize] {
                 Some(guard) if sets[from] != sets[to as usize] => guard,
                 _ => nodes[to as usize],
             };
-            let mut arms = self.char_arms(&state.arms, &entry, keys.spelling)?;
-            let Some(key) = state.end else {
-                self.set_switch(nodes[from], &arms);
-                continue;
-            };
-            let member = member_nodes[key as usize];
-            if is_quoted {
+            let arms = self.char_arms(&arms, &entry, walk.keys.spelling)?;
+            let end = state.end.filter(|key| *key < declared);
+            let end = end.map(|key| walk.member_nodes[key as usize]);
+            self.finish_key_state(nodes[from], arms, end, walk.is_quoted)?;
+        }
+        self.key_start(nodes[0], walk.is_quoted)
+    }
+
+    /// Fills in the node of a state, given where its characters lead and what it is if it ends.
+    fn finish_key_state(
+        &mut self,
+        node: NodeId,
+        mut arms: Vec<Arm>,
+        end: Option<NodeId>,
+        is_quoted: bool,
+    ) -> Result<(), GrammarError> {
+        match end {
+            None => self.set_switch(node, &arms),
+            Some(end) if is_quoted => {
                 let at = arms.partition_point(|arm| arm.low < b'"');
-                arms.insert(at, Arm { low: b'"', high: b'"', next: member });
-                self.set_switch(nodes[from], &arms);
-            } else if arms.is_empty() {
-                self.set_split(nodes[from], &[member]);
-            } else {
+                arms.insert(at, Arm { low: b'"', high: b'"', next: end });
+                self.set_switch(node, &arms);
+            }
+            Some(end) if arms.is_empty() => self.set_split(node, &[end]),
+            Some(end) => {
                 let switch = self.switch(&arms)?;
-                self.set_split(nodes[from], &[switch, member]);
+                self.set_split(node, &[switch, end]);
             }
         }
+        Ok(())
+    }
+
+    fn key_start(&mut self, first: NodeId, is_quoted: bool) -> Result<NodeId, GrammarError> {
         if !is_quoted {
-            return Ok(nodes[0]);
+            return Ok(first);
         }
-        Ok(self.switch(&[Arm { low: b'"', high: b'"', next: nodes[0] }])?)
+        Ok(self.switch(&[Arm { low: b'"', high: b'"', next: first }])?)
     }
 
     /// At most `max` whitespace characters, then `next`.
