@@ -1,6 +1,8 @@
 //! Masks against the plain truth: every token tried by itself, with a vocabulary of the kinds of
 //! tokens that walks treat alike or skip: words, capitals, numbers, whole and cut characters.
 
+#![allow(clippy::unwrap_used)]
+
 use std::sync::Arc;
 
 use pleach::TokenId;

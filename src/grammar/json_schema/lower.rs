@@ -40,7 +40,7 @@ pub(crate) fn rules(
 ) -> Result<(ExprPool, RuleId, Vec<Relaxed>), SchemaError> {
     let document = Document::parse(schema, options, fuel)?;
     let root = document.root();
-    let mut lowering = Lowering::new(document, options.clone());
+    let mut lowering = Lowering::new(document, *options);
     let root = lowering.rule(&root);
     lowering.lower_pending(fuel)?;
     let mut relaxed = lowering.document.relaxed().to_vec();

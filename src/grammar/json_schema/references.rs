@@ -61,8 +61,8 @@ pub(super) struct References {
 impl References {
     /// Finds the identifiers of all texts of the tree.
     pub(super) fn new(tree: &Tree, roots: &[ValueId]) -> Self {
-        let mut references = Self::default();
-        references.resources = (0..tree.len()).map(|id| ValueId(id as u32)).collect();
+        let resources = (0..tree.len()).map(|id| ValueId(id as u32)).collect();
+        let mut references = Self { resources, ..Self::default() };
         for &root in roots {
             references.scan(tree, root);
         }

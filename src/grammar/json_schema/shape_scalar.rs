@@ -61,8 +61,9 @@ impl NumberSet {
             |bound: &Bound| *number > bound.value || (*number == bound.value && !bound.exclusive);
         let below =
             |bound: &Bound| *number < bound.value || (*number == bound.value && !bound.exclusive);
-        !(self.integer && !number.is_integer())
-            && !(self.not_integer && number.is_integer())
+        let is_integer = number.is_integer();
+        (is_integer || !self.integer)
+            && !(is_integer && self.not_integer)
             && self.min.as_ref().is_none_or(above)
             && self.max.as_ref().is_none_or(below)
             && self.multiples_of.iter().all(|divisor| number.is_multiple_of(divisor))
