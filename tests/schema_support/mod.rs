@@ -2,6 +2,9 @@
 // Each test file uses some of them; and helpers of tests count as tests.
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub mod random;
+pub mod texts;
+
 use std::sync::{Arc, LazyLock};
 
 use pleach::grammar::explain::check_text;
@@ -53,11 +56,15 @@ pub fn schema_with(schema: &str, options: SchemaOptions) -> Arc<CompiledGrammar>
     try_schema(schema, options).unwrap_or_else(|error| panic!("{}: {error}", short(schema)))
 }
 
-/// Whether a text is an answer: token by token as it would be written, and as it would be checked.
-pub fn accepts(grammar: &Arc<CompiledGrammar>, text: &str) -> bool {
+/// Whether a text can be written as an answer, byte by byte.
+pub fn writes(grammar: &Arc<CompiledGrammar>, text: &str) -> bool {
     let mut matcher = grammar.matcher();
-    let followed = text.bytes().all(|byte| matcher.accept(byte.into()).is_ok());
-    let written = followed && matcher.is_complete();
+    text.bytes().all(|byte| matcher.accept(byte.into()).is_ok()) && matcher.is_complete()
+}
+
+/// Whether a text is an answer: as it would be written, and as it would be checked.
+pub fn accepts(grammar: &Arc<CompiledGrammar>, text: &str) -> bool {
+    let written = writes(grammar, text);
     let checked = check_text(grammar, text.as_bytes()).unwrap();
     assert_eq!(checked.accepted, written, "checked and written: {}", short(text));
     written
