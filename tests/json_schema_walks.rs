@@ -150,7 +150,10 @@ impl std::fmt::Display for Case<'_> {
 }
 
 fn lossy(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.escape_ascii().to_string(),
+    }
 }
 
 /// Whether numbers have one plain spelling, and strings are short: what was written at random may

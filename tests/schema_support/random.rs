@@ -76,7 +76,8 @@ impl Draw {
             if let Some(choices) = schema.get(keyword).and_then(Value::as_array)
                 && self.once_in(2)
             {
-                return self.value_for(&choices[self.below(choices.len())].clone(), depth);
+                let choice = self.below(choices.len());
+                return self.value_for(&choices[choice], depth);
             }
         }
         let name = match schema.get("type") {
@@ -172,7 +173,7 @@ impl Draw {
             name = self.of(&["object", "object", "array"]);
         }
         entries.insert("type".to_owned(), match self.below(6) {
-            0 => json!([name, "null"]),
+            0 if name != "null" => json!([name, "null"]),
             _ => json!(name),
         });
         if self.once_in(15) {
