@@ -51,7 +51,9 @@ fn compile(name: &str, schema: String, expected: End) -> u64 {
     }
     if let Err(error) = result {
         let is_limit = matches!(error, GrammarError::Limit(_));
-        assert!(is_limit || matches!(error, GrammarError::Schema(_)) || !error.to_string().is_empty());
+        assert!(
+            is_limit || matches!(error, GrammarError::Schema(_)) || !error.to_string().is_empty()
+        );
     }
     steps
 }
@@ -67,12 +69,16 @@ fn nested(open: &str, close: &str, inner: &str, depth: usize) -> String {
 #[test]
 fn large_schemas() {
     let properties = |count: usize, value: &str| {
-        format!(r#"{{"type":"object","properties":{{{}}}}}"#, list(count, |n| format!(r#""property {n}":{value}"#)))
+        format!(
+            r#"{{"type":"object","properties":{{{}}}}}"#,
+            list(count, |n| format!(r#""property {n}":{value}"#))
+        )
     };
     compile("1 MB of strings", properties(28_000, r#"{"type":"string"}"#), End::Either);
     compile("1 MB of bounds", properties(18_000, r#"{"type":"integer","minimum":3}"#), End::Either);
     compile("100,000 properties", properties(100_000, "{}"), End::Either);
-    let required = format!(r#"{{"type":"object","required":[{}]}}"#, list(100_000, |n| format!("\"k{n}\"")));
+    let required =
+        format!(r#"{{"type":"object","required":[{}]}}"#, list(100_000, |n| format!("\"k{n}\"")));
     compile("100,000 required", required, End::Either);
     let values = format!(r#"{{"enum":[{}]}}"#, list(60_000, |n| format!("\"value number {n}\"")));
     compile("1 MB of enum", values, End::Either);
@@ -108,7 +114,11 @@ fn deep_schemas() {
             (r#"{"dependentSchemas":{"a":"#, "}}"),
         ] {
             let schema = nested(open, close, r#"{"type":"string"}"#, depth);
-            let expected = if depth == 10_000 && open != r#"{"$defs":{"a":"# { End::Refused } else { End::Either };
+            let expected = if depth == 10_000 && open != r#"{"$defs":{"a":"# {
+                End::Refused
+            } else {
+                End::Either
+            };
             compile(&format!("{depth} of {open}"), schema, expected);
         }
         let value = format!(r#"{{"const":{}}}"#, nested("[", "]", "1", depth));
@@ -123,7 +133,10 @@ fn deep_schemas() {
     compile("5,000 references in a row", chain, End::Either);
     let chain = format!(
         r##"{{"$ref":"#/$defs/d0","$defs":{{{},"d5000":{{"type":"null"}}}}}}"##,
-        list(5_000, |n| format!(r##""d{n}":{{"type":"array","items":{{"$ref":"#/$defs/d{}"}},"minItems":1}}"##, n + 1))
+        list(5_000, |n| format!(
+            r##""d{n}":{{"type":"array","items":{{"$ref":"#/$defs/d{}"}},"minItems":1}}"##,
+            n + 1
+        ))
     );
     compile("5,000 arrays by references", chain, End::Either);
 }
@@ -131,11 +144,15 @@ fn deep_schemas() {
 #[test]
 fn circular_references() {
     compile("to itself", r##"{"$ref":"#"}"##.to_owned(), End::Refused);
-    let two = r##"{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}"##;
+    let two =
+        r##"{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}"##;
     compile("two to each other", two.to_owned(), End::Refused);
     let ring = format!(
         r##"{{"$ref":"#/$defs/d0","$defs":{{{}}}}}"##,
-        list(3_000, |n| format!(r##""d{n}":{{"allOf":[{{"$ref":"#/$defs/d{}"}}]}}"##, (n + 1) % 3_000))
+        list(3_000, |n| format!(
+            r##""d{n}":{{"allOf":[{{"$ref":"#/$defs/d{}"}}]}}"##,
+            (n + 1) % 3_000
+        ))
     );
     compile("a ring of 3,000", ring, End::Refused);
     for schema in [
@@ -159,14 +176,19 @@ fn circular_references() {
 #[test]
 fn choices_that_multiply() {
     fn choices(depth: usize, width: usize) -> String {
-        let inner = if depth == 0 { r#"{"type":"string"}"#.to_owned() } else { choices(depth - 1, width) };
-        let others = list(width - 1, |n| format!(r#"{{"properties":{{"p{depth}q{n}":{{"minimum":{n}}}}},"required":["r{n}"]}}"#));
+        let inner =
+            if depth == 0 { r#"{"type":"string"}"#.to_owned() } else { choices(depth - 1, width) };
+        let others = list(width - 1, |n| {
+            format!(r#"{{"properties":{{"p{depth}q{n}":{{"minimum":{n}}}}},"required":["r{n}"]}}"#)
+        });
         format!(r#"{{"oneOf":[{others},{inner}]}}"#)
     }
     compile("50 nested oneOfs of 50", choices(49, 50), End::Refused);
     for keyword in ["anyOf", "oneOf"] {
         let choice = |n: usize| {
-            let choices = list(50, |m| format!(r#"{{"properties":{{"p{m}":{{"minimum":{n}}}}},"required":["q{m}"]}}"#));
+            let choices = list(50, |m| {
+                format!(r#"{{"properties":{{"p{m}":{{"minimum":{n}}}}},"required":["q{m}"]}}"#)
+            });
             format!(r#"{{"{keyword}":[{choices}]}}"#)
         };
         let schema = format!(r#"{{"type":"object","allOf":[{}]}}"#, list(50, choice));
@@ -179,7 +201,9 @@ fn choices_that_multiply() {
     compile("64 pairs of keys", pairs, End::Either);
     let conditions = format!(
         r#"{{"type":"object","allOf":[{}]}}"#,
-        list(64, |n| format!(r#"{{"if":{{"properties":{{"a{n}":{{"const":1}}}}}},"then":{{"required":["b{n}"]}},"else":{{"required":["c{n}"]}}}}"#))
+        list(64, |n| format!(
+            r#"{{"if":{{"properties":{{"a{n}":{{"const":1}}}}}},"then":{{"required":["b{n}"]}},"else":{{"required":["c{n}"]}}}}"#
+        ))
     );
     compile("64 conditions", conditions, End::Either);
     let depends = format!(
@@ -191,34 +215,66 @@ fn choices_that_multiply() {
     for keyword in ["anyOf", "allOf", "oneOf"] {
         let twice = format!(
             r##"{{"$ref":"#/$defs/d0","$defs":{{{},"d100":{{"properties":{{"a":{{"type":"null"}}}}}}}}}}"##,
-            list(100, |n| format!(r##""d{n}":{{"{keyword}":[{{"$ref":"#/$defs/d{m}"}},{{"minProperties":{n},"$ref":"#/$defs/d{m}"}}]}}"##, m = n + 1))
+            list(100, |n| format!(
+                r##""d{n}":{{"{keyword}":[{{"$ref":"#/$defs/d{m}"}},{{"minProperties":{n},"$ref":"#/$defs/d{m}"}}]}}"##,
+                m = n + 1
+            ))
         );
         compile(&format!("{keyword} that doubles 100 times"), twice, End::Either);
     }
-    let all = nested(r#"{"allOf":[{"minLength":1},{"maxLength":9},{"pattern":"a"},"#, "]}", "{}", 60);
+    let all =
+        nested(r#"{"allOf":[{"minLength":1},{"maxLength":9},{"pattern":"a"},"#, "]}", "{}", 60);
     compile("nested allOf", all, End::Either);
     let many = format!(r#"{{"allOf":[{}]}}"#, list(20_000, |n| format!(r#"{{"minLength":{n}}}"#)));
     compile("20,000 in allOf", many, End::Either);
-    let many = format!(r#"{{"anyOf":[{}]}}"#, list(5_000, |n| format!(r#"{{"type":"object","properties":{{"k{n}":{{}}}},"required":["k{n}"],"additionalProperties":false}}"#)));
+    let many = format!(
+        r#"{{"anyOf":[{}]}}"#,
+        list(5_000, |n| format!(
+            r#"{{"type":"object","properties":{{"k{n}":{{}}}},"required":["k{n}"],"additionalProperties":false}}"#
+        ))
+    );
     compile("5,000 in anyOf", many, End::Either);
-    let patterns = format!(r#"{{"type":"object","patternProperties":{{{}}}}}"#, list(200, |n| format!(r#""a{n}.*b{n}":{{"minimum":{n}}}"#)));
+    let patterns = format!(
+        r#"{{"type":"object","patternProperties":{{{}}}}}"#,
+        list(200, |n| format!(r#""a{n}.*b{n}":{{"minimum":{n}}}"#))
+    );
     compile("200 overlapping patterns of keys", patterns, End::Either);
-    let found = format!(r#"{{"type":"string","allOf":[{}]}}"#, list(60, |n| format!(r#"{{"pattern":"a{n}.*b{n}"}}"#)));
+    let found = format!(
+        r#"{{"type":"string","allOf":[{}]}}"#,
+        list(60, |n| format!(r#"{{"pattern":"a{n}.*b{n}"}}"#))
+    );
     compile("60 patterns at once", found, End::Either);
-    let contained = format!(r#"{{"type":"array","allOf":[{}]}}"#, list(30, |n| format!(r#"{{"contains":{{"const":{n}}},"minContains":9}}"#)));
+    let contained = format!(
+        r#"{{"type":"array","allOf":[{}]}}"#,
+        list(30, |n| format!(r#"{{"contains":{{"const":{n}}},"minContains":9}}"#))
+    );
     compile("30 things contained", contained, End::Either);
 }
 
 #[test]
 fn regular_expressions() {
     for pattern in [
-        "^(a|aa)+$", "(a*)*b", "^(([a-z])+.)+[A-Z]([a-z])+$", "^((a{1,100}){1,100}){1,100}$",
-        "(.*a){30}", "^.*a.{20}$", "^.*a.{14}$", "a{100000}", "^.{0,1000000000}$", "(?=.*a)(?=.*b)(?=.*c)(?=.*d)(?=.*e)(?=.*f)(?=.*g)",
-        "^(?!.*(ab|cd).{9}$).*$", "[\\\\p{L}\\\\p{N}]{1,5000}", "\\\\p{L}{64}\\\\b\\\\p{N}{64}", "(x+x+)+y", "((((((((((a{2}){2}){2}){2}){2}){2}){2}){2}){2}){2}){20}",
+        "^(a|aa)+$",
+        "(a*)*b",
+        "^(([a-z])+.)+[A-Z]([a-z])+$",
+        "^((a{1,100}){1,100}){1,100}$",
+        "(.*a){30}",
+        "^.*a.{20}$",
+        "^.*a.{14}$",
+        "a{100000}",
+        "^.{0,1000000000}$",
+        "(?=.*a)(?=.*b)(?=.*c)(?=.*d)(?=.*e)(?=.*f)(?=.*g)",
+        "^(?!.*(ab|cd).{9}$).*$",
+        "[\\\\p{L}\\\\p{N}]{1,5000}",
+        "\\\\p{L}{64}\\\\b\\\\p{N}{64}",
+        "(x+x+)+y",
+        "((((((((((a{2}){2}){2}){2}){2}){2}){2}){2}){2}){2}){20}",
     ] {
         for schema in [
             format!(r#"{{"type":"string","pattern":"{pattern}"}}"#),
-            format!(r#"{{"type":"string","pattern":"{pattern}","minLength":3000,"maxLength":100000}}"#),
+            format!(
+                r#"{{"type":"string","pattern":"{pattern}","minLength":3000,"maxLength":100000}}"#
+            ),
             format!(r#"{{"type":"string","not":{{"pattern":"{pattern}"}}}}"#),
             format!(r#"{{"type":"object","patternProperties":{{"{pattern}":{{"type":"null"}}}}}}"#),
         ] {
@@ -240,12 +296,21 @@ fn large_counts_and_numbers() {
     for (schema, expected) in [
         (r#"{"type":"object","minProperties":1000000000}"#, End::Either),
         (r#"{"type":"object","minProperties":1000000000,"maxProperties":1000000001}"#, End::Either),
-        (r#"{"type":"object","properties":{"a":{}},"additionalProperties":false,"minProperties":1000000000}"#, End::Refused),
+        (
+            r#"{"type":"object","properties":{"a":{}},"additionalProperties":false,"minProperties":1000000000}"#,
+            End::Refused,
+        ),
         (r#"{"type":"array","minItems":4294967295}"#, End::Either),
         (r#"{"type":"array","minItems":99999999999999999999}"#, End::Either),
         (r#"{"type":"array","maxItems":99999999999999999999}"#, End::Either),
-        (r#"{"type":"array","minItems":1e9,"contains":{"type":"null"},"minContains":1e9}"#, End::Either),
-        (r#"{"type":"array","items":{"enum":[1,2,3]},"uniqueItems":true,"minItems":1000000000}"#, End::Refused),
+        (
+            r#"{"type":"array","minItems":1e9,"contains":{"type":"null"},"minContains":1e9}"#,
+            End::Either,
+        ),
+        (
+            r#"{"type":"array","items":{"enum":[1,2,3]},"uniqueItems":true,"minItems":1000000000}"#,
+            End::Refused,
+        ),
         (r#"{"type":"array","contains":{"type":"null"},"maxContains":1000000000}"#, End::Either),
         (r#"{"type":"string","minLength":4294967295}"#, End::Either),
         (r#"{"type":"string","maxLength":18446744073709551616}"#, End::Either),
@@ -256,12 +321,21 @@ fn large_counts_and_numbers() {
         (r#"{"type":"number","multipleOf":1e-999999999999}"#, End::Either),
         (r#"{"type":"integer","multipleOf":99999999977}"#, End::Either),
         (r#"{"type":"integer","multipleOf":19997}"#, End::Either),
-        (r#"{"type":"integer","allOf":[{"multipleOf":9973},{"multipleOf":9967},{"multipleOf":7919}]}"#, End::Either),
-        (r#"{"type":"integer","not":{"anyOf":[{"multipleOf":97},{"multipleOf":89},{"multipleOf":83}]}}"#, End::Either),
+        (
+            r#"{"type":"integer","allOf":[{"multipleOf":9973},{"multipleOf":9967},{"multipleOf":7919}]}"#,
+            End::Either,
+        ),
+        (
+            r#"{"type":"integer","not":{"anyOf":[{"multipleOf":97},{"multipleOf":89},{"multipleOf":83}]}}"#,
+            End::Either,
+        ),
         (r#"{"type":"number","minimum":1e999999999999999999999}"#, End::Either),
         (r#"{"type":"number","minimum":1e400,"maximum":1e401}"#, End::Either),
         (r#"{"type":"number","minimum":-1e-400,"maximum":1e-400}"#, End::Either),
-        (r#"{"type":"integer","minimum":-9007199254740993,"maximum":99999999999999999999999999999999}"#, End::Compiled),
+        (
+            r#"{"type":"integer","minimum":-9007199254740993,"maximum":99999999999999999999999999999999}"#,
+            End::Compiled,
+        ),
         (r#"{"const":1e999999999}"#, End::Either),
         (r#"{"enum":[1e-999999999,1e5000]}"#, End::Either),
     ] {
@@ -269,9 +343,19 @@ fn large_counts_and_numbers() {
     }
     let digits = "9".repeat(100_000);
     compile("100,000 digits", format!(r#"{{"type":"integer","minimum":{digits}}}"#), End::Either);
-    compile("a divisor of 100,000 digits", format!(r#"{{"type":"integer","multipleOf":{digits}}}"#), End::Either);
-    let excluded = format!(r#"{{"type":"integer","not":{{"enum":[{}]}}}}"#, list(5_000, |n| (n * 7919).to_string()));
+    compile(
+        "a divisor of 100,000 digits",
+        format!(r#"{{"type":"integer","multipleOf":{digits}}}"#),
+        End::Either,
+    );
+    let excluded = format!(
+        r#"{{"type":"integer","not":{{"enum":[{}]}}}}"#,
+        list(5_000, |n| (n * 7919).to_string())
+    );
     compile("5,000 integers excluded", excluded, End::Either);
-    let excluded = format!(r#"{{"type":"string","not":{{"enum":[{}]}}}}"#, list(20_000, |n| format!("\"word {n}\"")));
+    let excluded = format!(
+        r#"{{"type":"string","not":{{"enum":[{}]}}}}"#,
+        list(20_000, |n| format!("\"word {n}\""))
+    );
     compile("20,000 strings excluded", excluded, End::Either);
 }

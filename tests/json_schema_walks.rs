@@ -78,13 +78,16 @@ impl Case<'_> {
                 let token = self.token_to_try(draw);
                 let accepted = matcher.fork().accept(token).is_ok();
                 let name = lossy(self.vocabulary.bytes(token));
-                assert_eq!(mask.contains(token), accepted, "{self}: {name:?} after {}", lossy(&text));
+                assert_eq!(
+                    mask.contains(token),
+                    accepted,
+                    "{self}: {name:?} after {}",
+                    lossy(&text)
+                );
             }
-            let allowed: Vec<TokenId> = (0..self.vocabulary.len() as TokenId)
-                .filter(|token| bits[*token as usize / 32] >> (token % 32) & 1 == 1)
-                .collect();
-            assert!(!allowed.is_empty(), "{self}: nothing may follow {} with {left} left", lossy(&text));
-            let token = self.choose(&allowed, draw);
+            let Some(token) = self.choose(&bits, draw) else {
+                panic!("{self}: nothing may follow {} with {left} left", lossy(&text));
+            };
             assert!(mask.contains(token), "{self}");
             let accepted = matcher.accept(token);
             assert!(accepted.is_ok(), "{self}: {accepted:?} after {}", lossy(&text));
@@ -111,16 +114,30 @@ impl Case<'_> {
     }
 
     /// Short plain words and marks more often than the rest, so that answers get somewhere.
-    fn choose(&self, allowed: &[TokenId], draw: &mut Draw) -> TokenId {
+    fn choose(&self, bits: &[u32], draw: &mut Draw) -> Option<TokenId> {
         for _ in 0..draw.below(40) {
-            let token = allowed[draw.below(allowed.len())];
+            let token = self.next_of(bits, draw)?;
             let bytes = self.vocabulary.text_bytes(token);
             let is_plain = |byte: &u8| byte.is_ascii_graphic() && *byte != b'\\';
-            if bytes.len() <= 3 && bytes.iter().all(is_plain) && (bytes != b"[" && bytes != b"{" || draw.once_in(3)) {
-                return token;
+            let opens = bytes == b"[" || bytes == b"{";
+            if bytes.len() <= 3 && bytes.iter().all(is_plain) && (!opens || draw.once_in(3)) {
+                return Some(token);
             }
         }
-        allowed[draw.below(allowed.len())]
+        self.next_of(bits, draw)
+    }
+
+    /// The first token that is set from somewhere on.
+    fn next_of(&self, bits: &[u32], draw: &mut Draw) -> Option<TokenId> {
+        let from = draw.below(self.vocabulary.len());
+        let first = bits[from / 32] & (u32::MAX << (from % 32));
+        if first != 0 {
+            return Some((from as u32 & !31) + first.trailing_zeros());
+        }
+        let words = bits.len();
+        (from / 32 + 1..).take(words).map(|word| word % words).find_map(|word| {
+            (bits[word] != 0).then(|| word as u32 * 32 + bits[word].trailing_zeros())
+        })
     }
 
     /// Checks an answer; the value, keys in their order.
@@ -160,7 +177,9 @@ fn lossy(bytes: &[u8]) -> String {
 /// have more digits than are written again.
 fn is_plain(value: &Value) -> bool {
     match value {
-        Value::Number(number) => number.to_string().len() <= 12 && !number.to_string().contains('e'),
+        Value::Number(number) => {
+            number.to_string().len() <= 12 && !number.to_string().contains('e')
+        }
         Value::Array(items) => items.iter().all(is_plain),
         Value::Object(entries) => entries.values().all(is_plain),
         _ => true,
@@ -200,7 +219,12 @@ fn options(seed: u64) -> SchemaOptions {
     }
 }
 
-fn check(seed: u64, grammar_vocabulary: &Arc<GrammarVocabulary>, vocabulary: &Vocabulary, seen: &mut Seen) {
+fn check(
+    seed: u64,
+    grammar_vocabulary: &Arc<GrammarVocabulary>,
+    vocabulary: &Vocabulary,
+    seen: &mut Seen,
+) {
     let mut draw = Draw::new(seed);
     let schema = draw.document();
     let judge = jsonschema::draft202012::options().should_validate_formats(true).build(&schema);
@@ -208,19 +232,26 @@ fn check(seed: u64, grammar_vocabulary: &Arc<GrammarVocabulary>, vocabulary: &Vo
     let case = Case { seed, schema, judge, vocabulary };
     let mut values: Vec<Value> = (0..VALUES).map(|_| draw.value_for(&case.schema, 3)).collect();
     values.retain(|value| case.judge.is_valid(&sorted(value)));
-    let grammar = match compile_counted(&case.schema.to_string(), options(seed), grammar_vocabulary).0 {
-        Ok(grammar) => grammar,
-        Err(GrammarError::MatchesNothing { .. } | GrammarError::Schema(SchemaError::Unsatisfiable { .. })) => {
-            assert_eq!(values, [] as [Value; 0], "{case}: there are valid values");
-            seen.nothing += 1;
-            return;
-        }
-        Err(GrammarError::Schema(SchemaError::Inexact { .. } | SchemaError::Limit(_)) | GrammarError::Limit(_)) => {
-            seen.refused += 1;
-            return;
-        }
-        Err(error) => panic!("{case}: {error}"),
-    };
+    let grammar =
+        match compile_counted(&case.schema.to_string(), options(seed), grammar_vocabulary).0 {
+            Ok(grammar) => grammar,
+            Err(
+                GrammarError::MatchesNothing { .. }
+                | GrammarError::Schema(SchemaError::Unsatisfiable { .. }),
+            ) => {
+                assert_eq!(values, [] as [Value; 0], "{case}: there are valid values");
+                seen.nothing += 1;
+                return;
+            }
+            Err(
+                GrammarError::Schema(SchemaError::Inexact { .. } | SchemaError::Limit(_))
+                | GrammarError::Limit(_),
+            ) => {
+                seen.refused += 1;
+                return;
+            }
+            Err(error) => panic!("{case}: {error}"),
+        };
     seen.compiled += 1;
     for _ in 0..WALKS {
         let Some(text) = case.walk(&grammar, &mut draw) else {

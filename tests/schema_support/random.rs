@@ -9,9 +9,26 @@ const NAMES: [&str; 4] = ["a", "b", "ab", "c"];
 const PATTERNS: [&str; 7] = ["^a", "b", "^ab?$", "^c$", "", "^[a-c]{1,3}$", "^(?!b)"];
 const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
 const FORMATS: [&str; 20] = [
-    "date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname",
-    "ipv4", "ipv6", "uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template",
-    "json-pointer", "relative-json-pointer", "regex", "no-such-format",
+    "date-time",
+    "date",
+    "time",
+    "duration",
+    "email",
+    "idn-email",
+    "hostname",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "uri",
+    "uri-reference",
+    "iri",
+    "iri-reference",
+    "uuid",
+    "uri-template",
+    "json-pointer",
+    "relative-json-pointer",
+    "regex",
+    "no-such-format",
 ];
 
 /// Schemas and values from a seed.
@@ -96,7 +113,9 @@ impl Draw {
                 let prefix = schema.get("prefixItems").and_then(Value::as_array).cloned();
                 let prefix = prefix.unwrap_or_default();
                 let item = |place: usize| prefix.get(place).unwrap_or(&items);
-                (0..self.below(4)).map(|n| self.value_for(item(n), depth.saturating_sub(1))).collect()
+                (0..self.below(4))
+                    .map(|n| self.value_for(item(n), depth.saturating_sub(1)))
+                    .collect()
             }
             _ => self.object_for(schema, depth.saturating_sub(1)),
         }
@@ -127,7 +146,9 @@ impl Draw {
         };
         let definition = match self.below(3) {
             0 => json!({"type": ["string", "object"], "required": ["a"], "minLength": 2}),
-            1 => json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/d"}}, "additionalProperties": false}),
+            1 => {
+                json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/d"}}, "additionalProperties": false})
+            }
             _ => json!({"$anchor": "here", "type": ["null", "array"], "items": {"$ref": "#here"}}),
         };
         schema.insert("$defs".to_owned(), json!({ "d": definition }));
@@ -172,10 +193,13 @@ impl Draw {
         if depth > 0 && self.once_in(2) {
             name = self.of(&["object", "object", "array"]);
         }
-        entries.insert("type".to_owned(), match self.below(6) {
-            0 if name != "null" => json!([name, "null"]),
-            _ => json!(name),
-        });
+        entries.insert(
+            "type".to_owned(),
+            match self.below(6) {
+                0 if name != "null" => json!([name, "null"]),
+                _ => json!(name),
+            },
+        );
         if self.once_in(15) {
             entries.insert("nullable".to_owned(), Value::Bool(false));
         }
@@ -201,7 +225,10 @@ impl Draw {
                 // The judge divides doubles: exact only where they are small.
                 entries.insert("minimum".to_owned(), json!(-1000));
                 entries.insert("maximum".to_owned(), json!(1000));
-                ("multipleOf", [json!(1), json!(2), json!(3), json!(0.5), json!(1.5)][self.below(5)].clone())
+                (
+                    "multipleOf",
+                    [json!(1), json!(2), json!(3), json!(0.5), json!(1.5)][self.below(5)].clone(),
+                )
             }
         };
         entries.insert(name.to_owned(), value);
@@ -257,23 +284,32 @@ impl Draw {
             0..=3 => ("properties", self.named(&NAMES, depth)),
             4 => ("required", list(self)),
             5 => ("patternProperties", self.named(&PATTERNS, depth)),
-            6 => ("additionalProperties", match self.below(3) {
-                0 => self.schema(depth),
-                _ => Value::Bool(false),
-            }),
-            7 => ("propertyNames", match self.below(3) {
-                0 => json!({ "pattern": self.of(&PATTERNS) }),
-                1 => json!({ "enum": NAMES }),
-                _ => json!({ "maxLength": 1 + self.below(3) }),
-            }),
+            6 => (
+                "additionalProperties",
+                match self.below(3) {
+                    0 => self.schema(depth),
+                    _ => Value::Bool(false),
+                },
+            ),
+            7 => (
+                "propertyNames",
+                match self.below(3) {
+                    0 => json!({ "pattern": self.of(&PATTERNS) }),
+                    1 => json!({ "enum": NAMES }),
+                    _ => json!({ "maxLength": 1 + self.below(3) }),
+                },
+            ),
             8 => ("minProperties", json!(self.below(3))),
             9 => ("maxProperties", json!(1 + self.below(3))),
             10 => ("dependentRequired", json!({ self.of(&NAMES): list(self) })),
             11 => ("dependentSchemas", json!({ self.of(&NAMES): self.schema(depth.min(1)) })),
-            _ => ("unevaluatedProperties", match self.below(2) {
-                0 => Value::Bool(false),
-                _ => self.schema(0),
-            }),
+            _ => (
+                "unevaluatedProperties",
+                match self.below(2) {
+                    0 => Value::Bool(false),
+                    _ => self.schema(0),
+                },
+            ),
         };
         entries.insert(name.to_owned(), value);
     }

@@ -84,7 +84,8 @@ pub fn sorted(value: &Value) -> Value {
 pub fn orders(value: &Value, most: usize) -> Option<Vec<String>> {
     match value {
         Value::Array(items) => {
-            let items: Option<Vec<Vec<String>>> = items.iter().map(|item| orders(item, most)).collect();
+            let items: Option<Vec<Vec<String>>> =
+                items.iter().map(|item| orders(item, most)).collect();
             let lists = product(&items?, most)?;
             Some(lists.iter().map(|list| format!("[{}]", list.join(","))).collect())
         }
