@@ -1,5 +1,6 @@
 //! What each keyword, each format and each pair of them that interacts allows and refuses, through
 //! the grammar as a request would get it.
+
 // Helpers of tests count as tests.
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,6 @@
 //! Hostile schemas: each ends with a grammar or a refusal within the default limits, on a small
 //! stack, whatever it asks for.
+
 // Helpers of tests count as tests.
 #![allow(clippy::unwrap_used)]
 

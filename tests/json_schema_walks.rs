@@ -1,5 +1,6 @@
 //! Random schemas: whatever is written along their masks is valid for another validator, and what
 //! that finds valid can be written.
+
 // Helpers of tests count as tests.
 #![allow(clippy::unwrap_used)]
 
