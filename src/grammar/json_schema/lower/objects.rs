@@ -114,6 +114,8 @@ impl Lowering {
                 listed: None,
             }));
         }
+        // Classes cover what is in some language only, and keys without a pattern count, too.
+        languages.push(Arc::new(Dfa::any()));
         let languages: Vec<&Dfa> = languages.iter().map(|language| &**language).collect();
         let classes = Classifier::new(&languages, fuel)?;
         let mut values: Vec<Conj> = Vec::new();

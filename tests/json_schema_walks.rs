@@ -1,0 +1,297 @@
+//! Random schemas: whatever is written along their masks is valid for another validator, and what
+//! that finds valid can be written.
+
+// Helpers of tests count as tests.
+#![allow(clippy::unwrap_used)]
+
+mod schema_support;
+
+use std::sync::Arc;
+
+use pleach::TokenId;
+use pleach::grammar::explain::check_text;
+use pleach::grammar::json_schema::{SchemaError, SchemaOptions};
+use pleach::grammar::{CompiledGrammar, GrammarError, GrammarVocabulary, MatchError};
+use pleach::vocab::{Vocabulary, byte_vocabulary};
+use schema_support::random::Draw;
+use schema_support::texts::{Strict, orders, sorted};
+use schema_support::{any_order, compact, compile_counted};
+use serde_json::Value;
+
+/// Schemas tried, unless `PLEACH_SCHEMA_CASES` says how many: with all bytes, with a model's tokens.
+const CASES: [u64; 2] = [300, 30];
+/// Answers written for each.
+const WALKS: usize = 4;
+/// Values tried for each.
+const VALUES: usize = 24;
+/// Tokens tried at each step of an answer against the mask.
+const TRIED_TOKENS: usize = 12;
+/// Ways to order the keys of a value, at most.
+const ORDERS_MAX: usize = 400;
+
+#[cfg(feature = "ggml")]
+fn vocabulary_of_model() -> Option<Arc<Vocabulary>> {
+    use pleach::device::ggml::gguf::GgufMetadata;
+    use pleach::vocab::Tokenizer;
+
+    let path = std::env::var_os("PLEACH_MODEL")?;
+    let metadata = GgufMetadata::read(path.as_ref()).unwrap();
+    Some(Tokenizer::from_gguf(&metadata).unwrap().vocabulary())
+}
+
+#[cfg(not(feature = "ggml"))]
+fn vocabulary_of_model() -> Option<Arc<Vocabulary>> {
+    None
+}
+
+/// What was seen over all schemas.
+#[derive(Debug, Default)]
+struct Seen {
+    compiled: usize,
+    refused: usize,
+    nothing: usize,
+    answers: usize,
+    too_long: usize,
+    values: usize,
+}
+
+/// One schema with its grammar and the judge.
+struct Case<'v> {
+    seed: u64,
+    schema: Value,
+    judge: jsonschema::Validator,
+    vocabulary: &'v Vocabulary,
+}
+
+impl Case<'_> {
+    /// An answer along the masks; `None` if it cannot end within the tokens at all.
+    fn walk(&self, grammar: &Arc<CompiledGrammar>, draw: &mut Draw) -> Option<Vec<u8>> {
+        let mut matcher = grammar.matcher();
+        let mut bits = vec![0; grammar.vocabulary().mask_words()];
+        let mut text = Vec::new();
+        let tokens_max = 20 + draw.below(100) as u32;
+        for left in (0..=tokens_max).rev() {
+            match matcher.fill_mask_within(left, &mut bits) {
+                Ok(()) => {}
+                Err(MatchError::BudgetTooSmall { .. }) if left == tokens_max => return None,
+                Err(error) => panic!("{}: {error} with {left} left after {}", self, lossy(&text)),
+            }
+            let mask = matcher.mask().unwrap();
+            for _ in 0..TRIED_TOKENS {
+                let token = self.token_to_try(draw);
+                let accepted = matcher.fork().accept(token).is_ok();
+                let name = lossy(self.vocabulary.bytes(token));
+                assert_eq!(
+                    mask.contains(token),
+                    accepted,
+                    "{self}: {name:?} after {}",
+                    lossy(&text)
+                );
+            }
+            let Some(token) = self.choose(&bits, draw) else {
+                panic!("{self}: nothing may follow {} with {left} left", lossy(&text));
+            };
+            assert!(mask.contains(token), "{self}");
+            let accepted = matcher.accept(token);
+            assert!(accepted.is_ok(), "{self}: {accepted:?} after {}", lossy(&text));
+            if self.vocabulary.is_end(token) {
+                return Some(text);
+            }
+            text.extend_from_slice(self.vocabulary.text_bytes(token));
+        }
+        assert!(matcher.is_complete(), "{self}: cut at {}", lossy(&text));
+        Some(text)
+    }
+
+    /// Punctuation as often as any token.
+    fn token_to_try(&self, draw: &mut Draw) -> TokenId {
+        let any = draw.below(self.vocabulary.len()) as TokenId;
+        if draw.once_in(2) {
+            return any;
+        }
+        let close = (any..self.vocabulary.len() as TokenId).take(500);
+        let is_mark = |token: &TokenId| {
+            self.vocabulary.text_bytes(*token).first().is_some_and(u8::is_ascii_punctuation)
+        };
+        close.clone().find(is_mark).unwrap_or(any)
+    }
+
+    /// Short plain words and marks more often than the rest, so that answers get somewhere.
+    fn choose(&self, bits: &[u32], draw: &mut Draw) -> Option<TokenId> {
+        for _ in 0..draw.below(40) {
+            let token = self.next_of(bits, draw)?;
+            let bytes = self.vocabulary.text_bytes(token);
+            let is_plain = |byte: &u8| byte.is_ascii_graphic() && *byte != b'\\';
+            let opens = bytes == b"[" || bytes == b"{";
+            if bytes.len() <= 3 && bytes.iter().all(is_plain) && (!opens || draw.once_in(3)) {
+                return Some(token);
+            }
+        }
+        self.next_of(bits, draw)
+    }
+
+    /// The first token that is set from somewhere on.
+    fn next_of(&self, bits: &[u32], draw: &mut Draw) -> Option<TokenId> {
+        let from = draw.below(self.vocabulary.len());
+        let first = bits[from / 32] & (u32::MAX << (from % 32));
+        if first != 0 {
+            return Some((from as u32 & !31) + first.trailing_zeros());
+        }
+        let words = bits.len();
+        (from / 32 + 1..).take(words).map(|word| word % words).find_map(|word| {
+            (bits[word] != 0).then(|| word as u32 * 32 + bits[word].trailing_zeros())
+        })
+    }
+
+    /// Checks an answer; the value, keys in their order.
+    fn judge_answer(&self, text: &[u8]) -> Option<Value> {
+        let text = std::str::from_utf8(text).unwrap_or_else(|error| panic!("{self}: {error}"));
+        let value = match serde_json::from_str(text) {
+            Ok(Strict(value)) => value,
+            Err(error) if error.to_string().contains("recursion limit") => return None,
+            Err(error) => panic!("{self}: {error} in {text}"),
+        };
+        let verdict = self.judge.validate(&sorted(&value)).map_err(|error| error.to_string());
+        assert_eq!(verdict, Ok(()), "{self}: {text}");
+        Some(value)
+    }
+
+    /// Whether a value can be written, with its keys in the order that the schema declares.
+    fn is_written(&self, grammar: &Arc<CompiledGrammar>, value: &Value) -> bool {
+        let Some(texts) = orders(value, ORDERS_MAX) else { return true };
+        texts.iter().any(|text| check_text(grammar, text.as_bytes()).unwrap().accepted)
+    }
+}
+
+impl std::fmt::Display for Case<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "seed {}, {}", self.seed, self.schema)
+    }
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.escape_ascii().to_string(),
+    }
+}
+
+/// Whether numbers have one plain spelling, and strings are short: what was written at random may
+/// have more digits than are written again.
+fn is_plain(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => {
+            number.to_string().len() <= 12 && !number.to_string().contains('e')
+        }
+        Value::Array(items) => items.iter().all(is_plain),
+        Value::Object(entries) => entries.values().all(is_plain),
+        _ => true,
+    }
+}
+
+/// The value without one of its parts.
+fn without_a_part(value: &Value, draw: &mut Draw) -> Value {
+    let mut value = value.clone();
+    match &mut value {
+        Value::Array(items) if !items.is_empty() => {
+            let place = draw.below(items.len());
+            if draw.once_in(2) {
+                items.remove(place);
+            } else {
+                items[place] = without_a_part(&items[place], draw);
+            }
+        }
+        Value::Object(entries) if !entries.is_empty() => {
+            let key = entries.keys().nth(draw.below(entries.len())).cloned().unwrap_or_default();
+            if draw.once_in(2) {
+                entries.shift_remove(&key);
+            } else if let Some(inner) = entries.get_mut(&key) {
+                *inner = without_a_part(inner, draw);
+            }
+        }
+        _ => {}
+    }
+    value
+}
+
+fn options(seed: u64) -> SchemaOptions {
+    match seed % 3 {
+        0 => SchemaOptions::default(),
+        1 => compact(),
+        _ => any_order(),
+    }
+}
+
+fn check(
+    seed: u64,
+    grammar_vocabulary: &Arc<GrammarVocabulary>,
+    vocabulary: &Vocabulary,
+    seen: &mut Seen,
+) {
+    let mut draw = Draw::new(seed);
+    let schema = draw.document();
+    let judge = jsonschema::draft202012::options().should_validate_formats(true).build(&schema);
+    let judge = judge.unwrap_or_else(|error| panic!("{schema}: {error}"));
+    let case = Case { seed, schema, judge, vocabulary };
+    let mut values: Vec<Value> = (0..VALUES).map(|_| draw.value_for(&case.schema, 3)).collect();
+    values.retain(|value| case.judge.is_valid(&sorted(value)));
+    let grammar =
+        match compile_counted(&case.schema.to_string(), options(seed), grammar_vocabulary).0 {
+            Ok(grammar) => grammar,
+            Err(
+                GrammarError::MatchesNothing { .. }
+                | GrammarError::Schema(SchemaError::Unsatisfiable { .. }),
+            ) => {
+                assert_eq!(values, [] as [Value; 0], "{case}: there are valid values");
+                seen.nothing += 1;
+                return;
+            }
+            Err(
+                GrammarError::Schema(SchemaError::Inexact { .. } | SchemaError::Limit(_))
+                | GrammarError::Limit(_),
+            ) => {
+                seen.refused += 1;
+                return;
+            }
+            Err(error) => panic!("{case}: {error}"),
+        };
+    seen.compiled += 1;
+    for _ in 0..WALKS {
+        let Some(text) = case.walk(&grammar, &mut draw) else {
+            seen.too_long += 1;
+            continue;
+        };
+        let Some(value) = case.judge_answer(&text) else { continue };
+        seen.answers += 1;
+        let less = without_a_part(&value, &mut draw);
+        if is_plain(&less) && case.judge.is_valid(&sorted(&less)) {
+            values.push(less);
+        }
+    }
+    for value in values {
+        seen.values += 1;
+        assert!(case.is_written(&grammar, &value), "{case}: {value} is valid");
+    }
+}
+
+/// `PLEACH_SCHEMA_CASES=100000` for the long run; with `PLEACH_MODEL` the vocabulary of a model.
+#[test]
+fn answers_are_valid_and_valid_values_are_answers() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let first: u64 = number("PLEACH_SCHEMA_SEED").unwrap_or(0);
+    let of_model = vocabulary_of_model();
+    let enough = CASES[usize::from(of_model.is_some())];
+    let cases: u64 = number("PLEACH_SCHEMA_CASES").unwrap_or(enough);
+    let vocabulary = of_model.unwrap_or_else(byte_vocabulary);
+    let grammar_vocabulary = GrammarVocabulary::new(&vocabulary);
+    let mut seen = Seen::default();
+    for seed in first..first + cases {
+        check(seed, &grammar_vocabulary, &vocabulary, &mut seen);
+    }
+    println!("{seen:?}");
+    if cases >= enough {
+        let cases = cases as usize;
+        assert!(seen.compiled > cases / 2, "{seen:?}");
+        assert!(seen.answers > cases && seen.values > cases, "{seen:?}");
+    }
+}
