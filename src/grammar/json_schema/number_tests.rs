@@ -59,7 +59,8 @@ fn is_spelled(set: &NumberSet, text: &str) -> bool {
         "0" => fraction.len() - fraction.trim_start_matches('0').len(),
         _ => 0,
     };
-    let short = significant <= machine.digits_max.into() && zeros <= machine.zeros_max.into();
+    let short =
+        significant <= usize::from(machine.digits_max) && zeros <= usize::from(machine.zeros_max);
     let only_zeros = fraction.bytes().all(|digit| digit == b'0');
     let Some(exponent) = exponent else {
         return short && !(machine.integer && !(only_zeros && fraction.len() <= 2));
@@ -79,7 +80,7 @@ fn is_spelled(set: &NumberSet, text: &str) -> bool {
         && whole.len() == 1
         && whole != "0"
         && size <= 307
-        && fraction.len() <= machine.exponent_places_max.into()
+        && fraction.len() <= usize::from(machine.exponent_places_max)
         && !(strict && fraction.ends_with('0'))
 }
 

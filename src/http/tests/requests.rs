@@ -198,7 +198,10 @@ async fn a_last_message_can_be_continued() {
 
 #[actix_web::test]
 async fn apply_template_takes_tools() {
-    let body = chat_body(json!({"tools": [{"type": "function"}], "add_generation_prompt": false}));
+    let body = chat_body(json!({
+        "tools": [{"type": "function", "function": {"name": "f"}}],
+        "add_generation_prompt": false,
+    }));
     let reply = post(&state(&hello()), "/apply-template", body).await;
     assert_eq!(reply.json(), json!({"prompt": "1 tools\nuser: Hi\n"}));
     let reply = post(&state(&hello()), "/apply-template", chat_body(json!({"tools": [1]}))).await;

@@ -71,9 +71,7 @@ fn bad_common() -> Vec<(&'static str, Value, &'static str)> {
         ("stream", json!("true"), "stream"),
         ("stream_options", json!({"include_usage": true}), "stream_options"),
         ("model", json!(5), "model"),
-        ("tools", json!([{"type": "function"}]), "tools"),
         ("tool_choice", json!("required"), "tool_choice"),
-        ("tool_choice", json!({"type": "function"}), "tool_choice"),
         ("functions", json!([{}]), "functions"),
         ("function_call", json!("auto"), "function_call"),
         ("response_format", json!({"type": "json_schema"}), "response_format"),
@@ -92,7 +90,7 @@ fn bad_common() -> Vec<(&'static str, Value, &'static str)> {
         ("bad_words", json!(["x"]), "bad_words"),
         ("prompt_logprobs", json!(0), "prompt_logprobs"),
         ("modalities", json!(["text", "audio"]), "modalities"),
-        ("reasoning_format", json!("deepseek"), "reasoning_format"),
+        ("reasoning_format", json!("deepseek-legacy"), "reasoning_format"),
         ("skip_special_tokens", json!(false), "skip_special_tokens"),
     ]
 }
