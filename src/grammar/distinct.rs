@@ -270,9 +270,8 @@ impl Matcher {
         let opens = self.openings(token);
         let vocabulary = self.grammar().vocabulary();
         let quotes = vocabulary.quoted.get(vocabulary);
-        let accepted = opens.map(|opens| {
-            keys.accept(vocabulary.token_bytes(token), |at| opens & 1 << at.min(63) != 0, quotes)
-        });
+        let accepted =
+            opens.map(|opens| keys.accept(vocabulary.token_bytes(token), |at| opens & 1 << at.min(63) != 0, quotes));
         self.distinct = Some(keys);
         accepted
     }

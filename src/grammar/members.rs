@@ -234,12 +234,7 @@ impl Machine {
     }
 
     /// Bytes of the cheapest members that fill up to the least number, beyond the missing ones.
-    fn filling(
-        &self,
-        progress: &Progress,
-        presence: &Presence,
-        missing: u32,
-    ) -> Option<(u32, u32)> {
+    fn filling(&self, progress: &Progress, presence: &Presence, missing: u32) -> Option<(u32, u32)> {
         let have = progress.count.saturating_add(missing);
         let lacking = self.rules.min.saturating_sub(have);
         if lacking == 0 {
@@ -264,8 +259,7 @@ impl Machine {
         if spare.len() < lacking as usize {
             return None;
         }
-        let bytes =
-            spare[..lacking as usize].iter().fold(0u32, |sum, bytes| sum.saturating_add(*bytes));
+        let bytes = spare[..lacking as usize].iter().fold(0u32, |sum, bytes| sum.saturating_add(*bytes));
         Some((lacking, bytes))
     }
 
@@ -312,11 +306,9 @@ impl Machine {
         let keys = &self.reaches[state as usize];
         let least = |ways: &mut dyn Iterator<Item = u32>| ways.min().unwrap_or(NO_WAY);
         if self.rules.min > 0 {
-            return least(
-                &mut keys
-                    .iter()
-                    .map(|&(key, bytes)| bytes.saturating_add(self.bytes_after_key(progress, key))),
-            );
+            return least(&mut keys.iter().map(|&(key, bytes)| {
+                bytes.saturating_add(self.bytes_after_key(progress, key))
+            }));
         }
         least(&mut self.rules.presence.iter().map(|presence| {
             let Some((missing, bytes)) = self.missing(progress, presence) else { return NO_WAY };

@@ -183,7 +183,12 @@ impl Program {
     }
 
     /// Least bytes from a node of an object to the object's end.
-    fn member_cost(&self, node: NodeId, at: (u32, &Progress), known: &mut MemberCosts) -> u32 {
+    fn member_cost(
+        &self,
+        node: NodeId,
+        at: (u32, &Progress),
+        known: &mut MemberCosts,
+    ) -> u32 {
         if let Some(&cost) = known.get(&(node, at.0)) {
             return cost;
         }

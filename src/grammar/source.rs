@@ -2,9 +2,9 @@
 
 use super::error::GrammarError;
 use super::expr::{ExprPool, RuleId};
-use super::json_schema::{self, Relaxed, SchemaOptions};
 use super::limits::Fuel;
 use super::vocabulary::GrammarVocabulary;
+use super::json_schema::{self, Relaxed, SchemaOptions};
 use super::{gbnf, json_object, regex};
 
 /// A grammar as it comes in.

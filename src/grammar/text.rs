@@ -37,10 +37,10 @@ pub struct TextState {
 impl TextMachine {
     /// The texts of a language, all of one kind: 0.
     pub fn of_language(language: &Dfa, spelling: Spelling) -> Self {
-        let states = language
-            .states()
-            .iter()
-            .map(|state| TextState { arms: state.arms.clone(), end: state.accepting.then_some(0) });
+        let states = language.states().iter().map(|state| TextState {
+            arms: state.arms.clone(),
+            end: state.accepting.then_some(0),
+        });
         Self { states: states.collect(), spelling, max_chars: None }
     }
 

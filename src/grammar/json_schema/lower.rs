@@ -12,9 +12,9 @@ use rustc_hash::FxHashMap;
 use super::{
     Conj, Document, Json, NodeId, NumberSet, Relaxed, SchemaError, SchemaOptions, Shapes, StringSet,
 };
+use crate::grammar::text::json_spelled;
 use crate::grammar::expr::{CharSet, ExprId, ExprPool, RuleId};
 use crate::grammar::limits::Fuel;
-use crate::grammar::text::json_spelled;
 
 /// Texts that are listed one by one, at most.
 const FEW_TEXTS_MAX: usize = 256;
@@ -112,8 +112,7 @@ impl Lowering {
     /// What shapes allow.
     fn shapes(&mut self, shapes: &Shapes, fuel: &mut Fuel<'_>) -> Result<ExprId, SchemaError> {
         let mut choices = Vec::new();
-        let words =
-            [("null", shapes.null), ("false", shapes.booleans[0]), ("true", shapes.booleans[1])];
+        let words = [("null", shapes.null), ("false", shapes.booleans[0]), ("true", shapes.booleans[1])];
         for (word, _) in words.into_iter().filter(|(_, allowed)| *allowed) {
             choices.push(self.pool.literal(word.as_bytes()));
         }
@@ -156,11 +155,8 @@ impl Lowering {
     ) -> Result<Option<Vec<String>>, SchemaError> {
         let shapes = self.document.shapes(conj, fuel)?;
         let mut texts: Vec<String> = Vec::new();
-        let words =
-            [("null", shapes.null), ("false", shapes.booleans[0]), ("true", shapes.booleans[1])];
-        texts.extend(
-            words.iter().filter(|(_, allowed)| *allowed).map(|(word, _)| (*word).to_owned()),
-        );
+        let words = [("null", shapes.null), ("false", shapes.booleans[0]), ("true", shapes.booleans[1])];
+        texts.extend(words.iter().filter(|(_, allowed)| *allowed).map(|(word, _)| (*word).to_owned()));
         if !shapes.arrays.is_empty() || !shapes.objects.is_empty() {
             return Ok(None);
         }

@@ -54,8 +54,8 @@ pub use document::{Document, SchemaOptions};
 pub use error::{Relaxed, SchemaError};
 pub use format_name::Format;
 pub use json::Json;
-pub(crate) use lower::rules;
 pub use number::{NumberError, NumberOptions};
+pub(crate) use lower::rules;
 pub use shape::{
     ArrayShape, Bound, Contains, FreeRule, NumberSet, ObjectShape, Presence, Property, Shapes,
     StringSet,

@@ -59,8 +59,8 @@ fn is_spelled(set: &NumberSet, text: &str) -> bool {
         "0" => fraction.len() - fraction.trim_start_matches('0').len(),
         _ => 0,
     };
-    let short =
-        significant <= usize::from(machine.digits_max) && zeros <= usize::from(machine.zeros_max);
+    let short = significant <= usize::from(machine.digits_max)
+        && zeros <= usize::from(machine.zeros_max);
     let only_zeros = fraction.bytes().all(|digit| digit == b'0');
     let Some(exponent) = exponent else {
         return short && !(machine.integer && !(only_zeros && fraction.len() <= 2));

@@ -291,14 +291,7 @@ mod tests {
         check(
             &grammar,
             &[r#"{"b":1}"#, r#"{"a":1,"b":2}"#, r#"{ "a" : 1 , "b":2,"c":3 }"#],
-            &[
-                "{}",
-                r#"{"a":1}"#,
-                r#"{"b":1,"a":2}"#,
-                r#"{"b":1,"b":2}"#,
-                r#"{"c":1"#,
-                r#"{"b":1,}"#,
-            ],
+            &["{}", r#"{"a":1}"#, r#"{"b":1,"a":2}"#, r#"{"b":1,"b":2}"#, r#"{"c":1"#, r#"{"b":1,}"#],
         );
         let matcher = &mut grammar.matcher();
         assert_eq!(matcher.min_tokens_to_finish(), Ok(Some(7)));

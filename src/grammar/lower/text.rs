@@ -27,7 +27,11 @@ struct Spelled {
 
 impl Lowering<'_, '_> {
     /// A text that goes on at `next`.
-    pub(super) fn lower_text(&mut self, number: u32, next: NodeId) -> Result<NodeId, GrammarError> {
+    pub(super) fn lower_text(
+        &mut self,
+        number: u32,
+        next: NodeId,
+    ) -> Result<NodeId, GrammarError> {
         let machine = Arc::clone(self.pool.text_machine(number));
         if machine.states.is_empty() {
             return Ok(self.reserve());

@@ -297,8 +297,13 @@ async fn without_keys_the_address_is_the_client() {
 
 #[test]
 fn the_template_double_is_what_the_tests_think() {
-    use crate::http::model::PromptTemplate;
-    let messages = [json!({"role": "user", "content": "x"})];
-    let text = LineTemplate.render(&messages, None, &Default::default(), true, false);
+    use crate::http::model::{Conversing, PromptTemplate};
+    let text = LineTemplate.render(Conversing {
+        messages: &[json!({"role": "user", "content": "x"})],
+        tools: None,
+        kwargs: &Default::default(),
+        add_generation_prompt: true,
+        continue_final_message: false,
+    });
     assert_eq!(text.unwrap(), "user: x\nassistant:");
 }

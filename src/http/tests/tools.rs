@@ -195,8 +195,8 @@ async fn what_need_not_be_read_is_not() {
         assert_eq!(reply.status, 200, "{}", reply.text());
         assert!(engine.last_generations()[0].reading.is_none(), "{format}");
     }
-    let reply = post(&state_with(&engine, "hermes_json"), COMPLETIONS, completion_body(json!({})));
-    assert_eq!(reply.await.status, 200);
+    let state = state_with(&engine, "hermes_json");
+    assert_eq!(post(&state, COMPLETIONS, completion_body(json!({}))).await.status, 200);
     assert!(engine.last_generations()[0].reading.is_none());
 }
 
@@ -254,8 +254,9 @@ async fn what_needs_a_grammar_is_refused_by_name() {
     }
     let none = with_tools(json!({"tool_choice": "none", "guided_choice": ["a"]}));
     assert_eq!(post(&state(&hello()), CHAT, none).await.status, 200);
-    let reply = post(&state(&hello()), COMPLETIONS, completion_body(json!({"tools": tools()})));
-    assert_eq!(reply.await.error()["param"], "tools");
+    let state = state(&hello());
+    let reply = post(&state, COMPLETIONS, completion_body(json!({"tools": tools()}))).await;
+    assert_eq!(reply.error()["param"], "tools");
 }
 
 #[actix_web::test]

@@ -179,11 +179,7 @@ impl<'s> CountedPlaces<'s> {
         Ok(Self { shape, max, items_cap, rules: FxHashMap::default() })
     }
 
-    fn lower(
-        mut self,
-        lowering: &mut Lowering,
-        fuel: &mut Fuel<'_>,
-    ) -> Result<ExprId, SchemaError> {
+    fn lower(mut self, lowering: &mut Lowering, fuel: &mut Fuel<'_>) -> Result<ExprId, SchemaError> {
         let start: Place = (0, vec![0; self.shape.contains.len()]);
         let mut pending = vec![start.clone()];
         let root = lowering.pool.declare("items");
@@ -206,9 +202,7 @@ impl<'s> CountedPlaces<'s> {
         let (items, counts) = place;
         let enough = self.shape.contains.iter().zip(counts);
         let mut choices = Vec::new();
-        if *items >= self.shape.min
-            && enough.clone().all(|(contains, count)| *count >= contains.min)
-        {
+        if *items >= self.shape.min && enough.clone().all(|(contains, count)| *count >= contains.min) {
             choices.push(ExprPool::EMPTY);
         }
         let conj = match self.shape.prefix.get(*items as usize) {

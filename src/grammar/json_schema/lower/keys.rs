@@ -61,8 +61,7 @@ pub(super) struct OtherKeys {
 impl OtherKeys {
     /// Every other key is of one kind.
     pub(super) fn all(kind: u32) -> Self {
-        let any =
-            [(0, 0xD7FF), (0xE000, 0x10FFFF)].map(|(low, high)| DfaArm { low, high, next: 0 });
+        let any = [(0, 0xD7FF), (0xE000, 0x10FFFF)].map(|(low, high)| DfaArm { low, high, next: 0 });
         Self { arms: vec![any.into()], ends: vec![Some(kind)] }
     }
 
@@ -79,10 +78,7 @@ impl OtherKeys {
 ///
 /// States are pairs of a place in the tree of names and a state of the other keys; off the tree
 /// only the latter counts.
-pub(super) fn keys<'n>(
-    names: impl Iterator<Item = &'n str>,
-    others: Option<&OtherKeys>,
-) -> TextMachine {
+pub(super) fn keys<'n>(names: impl Iterator<Item = &'n str>, others: Option<&OtherKeys>) -> TextMachine {
     let names = Names::new(names);
     // Off the tree, states have the numbers of the other keys' states after those of the tree.
     let first_other = names.nodes.len() as u32;
@@ -112,11 +108,11 @@ pub(super) fn keys<'n>(
                 arms.push(DfaArm { low: from, high: arm.high, next: first_other + arm.next });
             }
         }
-        arms.extend(node.children.iter().map(|(&character, &next)| DfaArm {
-            low: character,
-            high: character,
-            next,
-        }));
+        arms.extend(
+            node.children
+                .iter()
+                .map(|(&character, &next)| DfaArm { low: character, high: character, next }),
+        );
         arms.sort_unstable_by_key(|arm| arm.low);
         let other_end = || others.zip(other_of[index]).and_then(|(all, at)| all.ends[at as usize]);
         states.push(TextState { arms: arms.into(), end: node.end.or_else(other_end) });

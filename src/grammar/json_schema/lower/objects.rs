@@ -126,11 +126,10 @@ impl Lowering {
             let value = free_value(shape, is_found).filter(|_| named.iter().all(|named| *named));
             kinds.push(value.map(|value| {
                 let known = values.iter().position(|known| *known == value);
-                first_kind
-                    + known.unwrap_or_else(|| {
-                        values.push(value);
-                        values.len() - 1
-                    }) as u32
+                first_kind + known.unwrap_or_else(|| {
+                    values.push(value);
+                    values.len() - 1
+                }) as u32
             }));
         }
         let kind = |label: u32| kinds[label as usize];

@@ -40,9 +40,7 @@ impl Lowering {
             Json::Null => self.pool.literal(b"null"),
             Json::Bool(false) => self.pool.literal(b"false"),
             Json::Bool(true) => self.pool.literal(b"true"),
-            Json::String(text) => {
-                self.pool.literal(format!("\"{}\"", json_spelled(text)).as_bytes())
-            }
+            Json::String(text) => self.pool.literal(format!("\"{}\"", json_spelled(text)).as_bytes()),
             Json::Number(number) => {
                 let bound = Some(Bound { value: number.clone(), exclusive: false });
                 let only = NumberSet { min: bound.clone(), max: bound, ..NumberSet::default() };

@@ -137,11 +137,7 @@ fn arrays() {
         &["[null,null]", "[null,1,null,null]"],
         &["[null]", "[null,null,null,null]"],
     );
-    check(
-        r#"{"anyOf":[{"type":"null"},{"contains":true,"maxContains":0}]}"#,
-        &["null", "1"],
-        &["[]", "[1]"],
-    );
+    check(r#"{"anyOf":[{"type":"null"},{"contains":true,"maxContains":0}]}"#, &["null", "1"], &["[]", "[1]"]);
     check(r#"{"type":"array","contains":{"type":"null"},"minContains":0}"#, &["[]", "[1]"], &["1"]);
     check(r#"{"type":"array","not":{"contains":{"type":"null"}}}"#, &["[]", "[1]"], &["[1,null]"]);
     check(r#"{"type":"array","not":{"items":{"type":"null"}}}"#, &["[1,null]"], &["[]", "[null]"]);
