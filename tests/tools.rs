@@ -27,10 +27,8 @@ const ANSWER: &str = "<think>\nHm.\n</think>\n\nSure.\n\
 fn daemon(folder: &Path) -> Daemon {
     let template = folder.join("template.jinja");
     std::fs::write(&template, TEMPLATE).unwrap();
-    let device = format!(
-        "fixed_us = 0\nper_token_us = 0\nper_sequence_us = 0\nscript = {}",
-        json!(ANSWER)
-    );
+    let device =
+        format!("fixed_us = 0\nper_token_us = 0\nper_sequence_us = 0\nscript = {}", json!(ANSWER));
     let model = format!(
         "[model]\nname = \"simulated\"\nchat_format = \"hermes_json\"\nchat_template = {}",
         json!(template)
@@ -59,7 +57,10 @@ fn tools_are_called_whole_and_streamed() {
     let choice = &whole["choices"][0];
     let message = &choice["message"];
     assert_eq!(choice["finish_reason"], "tool_calls", "{whole}");
-    assert_eq!((&message["reasoning_content"], &message["content"]), (&json!("Hm."), &json!("Sure.")));
+    assert_eq!(
+        (&message["reasoning_content"], &message["content"]),
+        (&json!("Hm."), &json!("Sure."))
+    );
     let arguments = |index: usize| message["tool_calls"][index]["function"]["arguments"].clone();
     assert_eq!(arguments(0), "{\"on\": true, \"room\": \"été\"}");
     assert_eq!(arguments(1), "{}");
