@@ -185,9 +185,11 @@ async fn only_tools_that_may_be_called_reach_the_prompt() {
 #[actix_web::test]
 async fn what_need_not_be_read_is_not() {
     let engine = hello();
+    for body in [with_tools(json!({})), chat_body(json!({}))] {
+        assert_eq!(post(&state(&engine), CHAT, body).await.status, 200);
+        assert!(engine.last_generations()[0].reading.is_none());
+    }
     for (format, body) in [
-        ("content_only", with_tools(json!({}))),
-        ("content_only", chat_body(json!({}))),
         ("llama3_json", chat_body(json!({}))),
         ("hermes_json", chat_body(json!({"guided_choice": ["a"]}))),
     ] {
