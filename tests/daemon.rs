@@ -180,7 +180,7 @@ fn every_bad_request_is_an_error_in_openais_shape() {
             vec![json, key],
             body(with(chat("hi", 1), json!({"tools": [{"type": "function"}]}))),
             400,
-            "tools",
+            "tools[0].function",
         ),
         (
             "POST",

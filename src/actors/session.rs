@@ -211,6 +211,7 @@ impl SessionActor {
         }
         let summary = Summary {
             outcome: outcome.clone(),
+            has_called: self.session.has_called(),
             usage: self.session.usage(),
             queue_time: self.queue_time(),
             time_to_first_token: self.clock.first_token.map(|at| at - self.clock.submitted),

@@ -157,6 +157,7 @@ fn generation(prompt: &str, max_tokens: u32) -> Generation {
         logprobs: None,
         stop: StopRules::default(),
         constraint: None,
+        reading: None,
         echo: false,
     }
 }

@@ -31,7 +31,8 @@ pub fn prompt(
     }
     let text = template.render(input)?;
     let prefill = if input.add_generation_prompt {
-        template.generation_prefill(input)?
+        let without = template.render(&RenderInput { add_generation_prompt: false, ..*input })?;
+        text.get(shared_bytes(&text, &without)..).unwrap_or_default().to_owned()
     } else {
         String::new()
     };

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::check::Problems;
+use crate::chat::formats;
 
 /// What is served, and under which name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -20,6 +21,9 @@ pub struct ModelConfig {
     pub tokenizer: Option<PathBuf>,
     /// A chat template (Jinja) to use in place of the model's own. No default.
     pub chat_template: Option<PathBuf>,
+    /// The name of the format in which the model writes reasoning and tool calls, as in
+    /// `hermes_json`. Default: what its template and its tokens tell.
+    pub chat_format: Option<String>,
     /// Tokens that one session can hold, prompt and answer together. Default 0: what the model was
     /// trained for, but at most 4096; 0 to 16777216. KV memory grows with this times
     /// `limits.max_sessions`.
@@ -48,6 +52,13 @@ impl ModelConfig {
         problems.range("model.context_tokens", self.context_tokens, 0..=16_777_216);
         if let Some(name) = &self.name {
             problems.not_blank("model.name", name);
+        }
+        if let Some(format) = &self.chat_format
+            && formats::named(format).is_none()
+        {
+            let known: Vec<_> = formats::families().iter().map(|family| family.name).collect();
+            let message = format!("is {format:?}; known are {}", known.join(", "));
+            problems.add("model.chat_format", message);
         }
         let served = self.served_name();
         for (index, alias) in self.aliases.iter().enumerate() {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::model::{ByteCodec, LocalClock, ModelTemplate};
+use super::chat::{self, ModelChat};
+use super::model::ByteCodec;
 use super::{ServeError, settings};
-use crate::chat::template::ChatTemplate;
 use crate::config::{Config, DeviceKind};
 use crate::device::simulated::{CHAT_TEMPLATE, SimulatedDevice};
 use crate::device::{Device, DeviceInfo, Repeatable};
-use crate::http::model::{Model, PromptTemplate, TextCodec};
+use crate::http::model::{Chat, Model, TextCodec};
 use crate::vocab::{Vocabulary, byte_vocabulary};
 
 /// Ends a load early.
@@ -44,12 +44,14 @@ pub(super) fn load(config: &Config, cancel: &Cancel) -> Result<Loaded, ServeErro
 
 fn simulated(config: &Config) -> Result<Loaded, ServeError> {
     let device = SimulatedDevice::new(settings::simulated(config))?;
-    let template = template(config, CHAT_TEMPLATE, "", "<|end|>")?;
-    let parts = Parts {
-        codec: Arc::new(ByteCodec),
-        vocabulary: byte_vocabulary(),
-        template: Some(template),
+    let texts = ModelChat {
+        template: CHAT_TEMPLATE,
+        bos_token: String::new(),
+        eos_token: "<|end|>".to_owned(),
+        described: None,
     };
+    let (chat, vocabulary) = chat::settle(config, texts, byte_vocabulary())?;
+    let parts = Parts { codec: Arc::new(ByteCodec), vocabulary, chat: Some(chat) };
     let model = parts.into_model(config, device.info());
     Ok(Loaded { device: Box::new(device), model })
 }
@@ -75,7 +77,7 @@ fn ggml(config: &Config, cancel: &Cancel) -> Result<Loaded, ServeError> {
     let metadata = GgufMetadata::read(path).map_err(|error| wrong(&error))?;
     let tokenizer = tokenizer(config, path, &metadata)?;
     let vocabulary = tokenizer.vocabulary();
-    let template = gguf_template(config, &metadata, &vocabulary)?;
+    let (chat, vocabulary) = gguf_chat(config, &metadata, path, vocabulary)?;
 
     let mut reported = 0;
     let mut progress = |done: f32| {
@@ -89,7 +91,7 @@ fn ggml(config: &Config, cancel: &Cancel) -> Result<Loaded, ServeError> {
     let device = GgmlDevice::load(&settings::ggml(config, path), &mut progress)?;
     check_vocabulary(&tokenizer, &device)?;
     tracing::info!(device = device.info().description, "device ready");
-    let parts = Parts { codec: Arc::new(TokenizerCodec(tokenizer)), vocabulary, template };
+    let parts = Parts { codec: Arc::new(TokenizerCodec(tokenizer)), vocabulary, chat };
     let model = parts.into_model(config, device.info());
     Ok(Loaded { device: Box::new(device), model })
 }
@@ -138,55 +140,38 @@ fn check_vocabulary(
 }
 
 #[cfg(feature = "ggml")]
-fn gguf_template(
+fn gguf_chat(
     config: &Config,
     metadata: &crate::device::ggml::gguf::GgufMetadata,
-    vocabulary: &Vocabulary,
-) -> Result<Option<Arc<dyn PromptTemplate>>, ServeError> {
+    model: &Path,
+    vocabulary: Arc<Vocabulary>,
+) -> Result<(Option<Chat>, Arc<Vocabulary>), ServeError> {
     let wrong = |error: &dyn std::fmt::Display| ServeError::Model(error.to_string());
     let source = metadata.string("tokenizer.chat_template").map_err(|error| wrong(&error))?;
     if source.is_none() && config.model.chat_template.is_none() {
         tracing::warn!("the model has no chat template: chat requests will be refused");
-        return Ok(None);
+        return Ok((None, vocabulary));
     }
     let text_of = |key: &str| -> Result<String, ServeError> {
         let id: Option<crate::TokenId> = metadata.integer(key).map_err(|error| wrong(&error))?;
         let bytes = id.map_or(&[][..], |id| vocabulary.bytes(id));
         Ok(String::from_utf8_lossy(bytes).into_owned())
     };
-    let bos = text_of("tokenizer.ggml.bos_token_id")?;
-    let eos = text_of("tokenizer.ggml.eos_token_id")?;
-    template(config, source.unwrap_or_default(), &bos, &eos).map(Some)
-}
-
-fn template(
-    config: &Config,
-    of_the_model: &str,
-    bos: &str,
-    eos: &str,
-) -> Result<Arc<dyn PromptTemplate>, ServeError> {
-    let source = match &config.model.chat_template {
-        Some(path) => read(path)?,
-        None => of_the_model.to_owned(),
+    let texts = ModelChat {
+        template: source.unwrap_or_default(),
+        bos_token: text_of("tokenizer.ggml.bos_token_id")?,
+        eos_token: text_of("tokenizer.ggml.eos_token_id")?,
+        described: chat::described_beside(model)?,
     };
-    let template = ChatTemplate::compile(&source)
-        .map_err(|error| ServeError::Model(format!("the chat template: {error}")))?;
-    let (bos_token, eos_token) = (bos.to_owned(), eos.to_owned());
-    let clock = LocalClock::read();
-    Ok(Arc::new(ModelTemplate { template, bos_token, eos_token, clock }))
-}
-
-fn read(path: &Path) -> Result<String, ServeError> {
-    std::fs::read_to_string(path).map_err(|error| {
-        ServeError::Model(format!("the chat template {}: {error}", path.display()))
-    })
+    let (chat, vocabulary) = chat::settle(config, texts, vocabulary)?;
+    Ok((Some(chat), vocabulary))
 }
 
 /// What is known of a model beside its device.
 struct Parts {
     codec: Arc<dyn TextCodec>,
     vocabulary: Arc<Vocabulary>,
-    template: Option<Arc<dyn PromptTemplate>>,
+    chat: Option<Chat>,
 }
 
 impl Parts {
@@ -205,7 +190,7 @@ impl Parts {
             grammars: settings::grammars(config, &self.vocabulary, self.codec.clone()),
             codec: self.codec,
             vocabulary: self.vocabulary,
-            template: self.template,
+            chat: self.chat,
             context_tokens: device.context_tokens,
             trained_context_tokens: device.trained_context_tokens,
             device: format!("{}: {}", device.kind, device.description),

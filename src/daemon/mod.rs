@@ -5,6 +5,7 @@
 //! lame-duck time, then running answers may finish until the drain deadline, then sessions, HTTP,
 //! scheduler and device end in this order. A second signal ends the process at once.
 
+mod chat;
 mod engine;
 mod load;
 mod model;

@@ -1,11 +1,15 @@
 //! The model's tokenizer and chat template as the HTTP room sees them.
 
-use serde_json::{Map, Value};
+use std::sync::Arc;
+
+use serde_json::Value;
 use time::{OffsetDateTime, UtcOffset};
 
 use crate::TokenId;
-use crate::chat::template::{ChatTemplate, RenderInput, TemplateError};
-use crate::http::model::{PromptTemplate, TemplateFault, TextCodec};
+use crate::chat::format::ChatFormat;
+use crate::chat::prompt::{Prompt, prompt};
+use crate::chat::template::{ChatTemplate, RenderInput, TemplateError, WriteCalls};
+use crate::http::model::{Conversing, PromptTemplate, TemplateFault, TextCodec};
 use crate::vocab::{SpecialTokens, Tokenizer, byte_vocabulary, encode_bytes};
 
 /// A real tokenizer.
@@ -47,6 +51,8 @@ impl TextCodec for ByteCodec {
 /// A chat template with the model's own token texts.
 pub(super) struct ModelTemplate {
     pub(super) template: ChatTemplate,
+    /// In which past calls are written where the template does not show them.
+    pub(super) format: Arc<ChatFormat>,
     pub(super) bos_token: String,
     pub(super) eos_token: String,
     pub(super) clock: LocalClock,
@@ -68,31 +74,49 @@ impl LocalClock {
     }
 }
 
-impl PromptTemplate for ModelTemplate {
-    fn render(
+impl ModelTemplate {
+    /// Brings the conversation into the template's form and has `write` make something of it.
+    fn with_input<T>(
         &self,
-        messages: &[Value],
-        tools: Option<&[Value]>,
-        kwargs: &Map<String, Value>,
-        add_generation_prompt: bool,
-        continue_final_message: bool,
-    ) -> Result<String, TemplateFault> {
+        conversation: Conversing,
+        write: impl FnOnce(&RenderInput) -> Result<T, TemplateError>,
+    ) -> Result<T, TemplateFault> {
         let fault = |error: TemplateError| TemplateFault { message: error.to_string() };
-        let messages = self.template.prepare(messages, None).map_err(fault)?;
+        let calls = |calls: &[Value]| self.format.write_calls(calls);
+        let write_calls: Option<WriteCalls> = self.format.tools.is_some().then_some(&calls);
+        let messages = self.template.prepare(conversation.messages, write_calls).map_err(fault)?;
         let input = RenderInput {
             messages: &messages,
-            tools,
+            tools: conversation.tools,
             documents: None,
-            add_generation_prompt,
-            kwargs,
+            add_generation_prompt: conversation.add_generation_prompt,
+            kwargs: conversation.kwargs,
             bos_token: &self.bos_token,
             eos_token: &self.eos_token,
             now: self.clock.now(),
         };
-        if continue_final_message {
-            self.template.render_continued(&input).map_err(fault)
-        } else {
-            self.template.render(&input).map_err(fault)
-        }
+        write(&input).map_err(fault)
+    }
+}
+
+impl PromptTemplate for ModelTemplate {
+    fn render(&self, conversation: Conversing) -> Result<String, TemplateFault> {
+        self.with_input(conversation, |input| {
+            if conversation.continue_final_message {
+                self.template.render_continued(input)
+            } else {
+                self.template.render(input)
+            }
+        })
+    }
+
+    fn prompt(&self, conversation: Conversing) -> Result<Prompt, TemplateFault> {
+        self.with_input(conversation, |input| {
+            prompt(&self.template, input, conversation.continue_final_message)
+        })
+    }
+
+    fn shows_tools(&self) -> bool {
+        self.template.caps().tools
     }
 }

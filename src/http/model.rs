@@ -7,8 +7,10 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::TokenId;
+use crate::chat::format::ChatFormat;
+use crate::chat::prompt::Prompt;
 use crate::grammar::{GrammarCache, Tokenize};
-use crate::vocab::Vocabulary;
+use crate::vocab::{TokenKind, Vocabulary};
 
 /// Text to tokens and back.
 pub trait TextCodec: Send + Sync {
@@ -23,18 +25,61 @@ pub trait TextCodec: Send + Sync {
     fn add_bos(&self) -> bool;
 }
 
-/// The model's chat template.
+/// The model's chat template. Bounded in time by the implementation.
 pub trait PromptTemplate: Send + Sync {
-    /// The prompt for a conversation. `messages` are checked: roles are known, `content` is a string
-    /// or null, `tool_calls` have their shape. Bounded in time by the implementation.
-    fn render(
-        &self,
-        messages: &[Value],
-        tools: Option<&[Value]>,
-        kwargs: &Map<String, Value>,
-        add_generation_prompt: bool,
-        continue_final_message: bool,
-    ) -> Result<String, TemplateFault>;
+    /// The text of the prompt for a conversation.
+    fn render(&self, conversation: Conversing) -> Result<String, TemplateFault>;
+
+    /// The prompt for a conversation, with the part that the answer continues. Takes longer.
+    fn prompt(&self, conversation: Conversing) -> Result<Prompt, TemplateFault>;
+
+    /// Whether the prompt shows tools.
+    fn shows_tools(&self) -> bool;
+}
+
+/// What a chat template is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Conversing<'a> {
+    /// Checked messages: roles are known, `content` is a string or null, `tool_calls` have their
+    /// shape.
+    pub messages: &'a [Value],
+    /// The tools on offer.
+    pub tools: Option<&'a [Value]>,
+    /// Variables for the template.
+    pub kwargs: &'a Map<String, Value>,
+    /// End the prompt with the opening of an assistant's turn.
+    pub add_generation_prompt: bool,
+    /// Leave the last message open for the model to continue.
+    pub continue_final_message: bool,
+}
+
+/// How the model chats.
+#[derive(Clone)]
+pub struct Chat {
+    /// What writes its prompts.
+    pub template: Arc<dyn PromptTemplate>,
+    /// How it writes its answers.
+    pub format: Arc<ChatFormat>,
+    /// Control tokens whose names are text to the format, ascending.
+    pub markers: Arc<[TokenId]>,
+}
+
+impl Chat {
+    /// For a model with this vocabulary.
+    pub fn new(
+        template: Arc<dyn PromptTemplate>,
+        format: Arc<ChatFormat>,
+        vocabulary: &Vocabulary,
+    ) -> Self {
+        let is_marker = |id: &TokenId| {
+            let token = vocabulary.get(*id).filter(|token| token.kind == TokenKind::Control);
+            let name = token.and_then(|token| std::str::from_utf8(&token.bytes).ok());
+            name.is_some_and(|name| format.has_marker(name))
+        };
+        let ids = (0..).take(vocabulary.len());
+        let markers = ids.filter(is_marker).collect();
+        Self { template, format, markers }
+    }
 }
 
 /// The template refused the conversation.
@@ -69,8 +114,8 @@ pub struct Model {
     pub codec: Arc<dyn TextCodec>,
     /// Its tokens.
     pub vocabulary: Arc<Vocabulary>,
-    /// Its chat template; `None`: chat requests are refused.
-    pub template: Option<Arc<dyn PromptTemplate>>,
+    /// How it chats; `None`: chat requests are refused.
+    pub chat: Option<Chat>,
     /// Its grammars.
     pub grammars: Grammars,
     /// Tokens that a prompt and its answer may have together.

@@ -10,16 +10,20 @@ use actix_web::http::header::HeaderMap;
 use actix_web::test::{TestRequest, init_service};
 use actix_web::web::{Bytes, Data};
 use actix_web::{App, dev::Service};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::engine::{Engine, EngineStatus, Health, Job};
-use super::model::{Model, PromptTemplate, TemplateFault, TextCodec};
+use super::model::{Chat, Conversing, Model, PromptTemplate, TemplateFault, TextCodec};
 use super::{HttpSettings, HttpState, configure};
 use crate::TokenId;
+use crate::chat::format::ChatFormat;
+use crate::chat::formats;
+use crate::chat::prompt::Prompt;
 use crate::grammar::{GrammarCache, GrammarVocabulary, Limits};
 use crate::session::{
-    Delta, Frame, FrameBody, Generation, Outcome, StopCause, Summary, TokenEntry, Usage,
+    Delta, Frame, FrameBody, Generation, Outcome, Reader, StopCause, StopMatcher, Summary,
+    TokenEntry, Usage,
 };
 use crate::vocab::{Token, TokenKind, Vocabulary};
 
@@ -67,14 +71,9 @@ impl TextCodec for ByteCodec {
 pub struct LineTemplate;
 
 impl PromptTemplate for LineTemplate {
-    fn render(
-        &self,
-        messages: &[Value],
-        tools: Option<&[Value]>,
-        kwargs: &Map<String, Value>,
-        add_generation_prompt: bool,
-        continue_final_message: bool,
-    ) -> Result<String, TemplateFault> {
+    fn render(&self, conversation: Conversing) -> Result<String, TemplateFault> {
+        let Conversing { messages, tools, kwargs, add_generation_prompt, continue_final_message } =
+            conversation;
         let mut text = String::new();
         if !kwargs.is_empty() {
             text += &format!("{}\n", Value::Object(kwargs.clone()));
@@ -98,6 +97,22 @@ impl PromptTemplate for LineTemplate {
         }
         Ok(text)
     }
+
+    fn prompt(&self, conversation: Conversing) -> Result<Prompt, TemplateFault> {
+        let text = self.render(conversation)?;
+        let continues = conversation.continue_final_message;
+        let opening = text.rfind("assistant:").filter(|_| conversation.add_generation_prompt);
+        let prefill = opening.map_or(String::new(), |at| text[at..].to_owned());
+        Ok(Prompt { text, prefill, continues })
+    }
+
+    fn shows_tools(&self) -> bool {
+        true
+    }
+}
+
+fn chat(format: ChatFormat) -> Chat {
+    Chat::new(Arc::new(LineTemplate), Arc::new(format), &vocabulary(true))
 }
 
 pub fn model() -> Model {
@@ -107,7 +122,7 @@ pub fn model() -> Model {
         created_unix_s: 1_700_000_000,
         codec: Arc::new(ByteCodec { add_bos: true }),
         vocabulary: Arc::new(vocabulary(true)),
-        template: Some(Arc::new(LineTemplate)),
+        chat: Some(chat(ChatFormat::content_only())),
         grammars: super::model::Grammars {
             cache: Arc::new(GrammarCache::new(
                 GrammarVocabulary::new(&vocabulary(true)),
@@ -138,7 +153,7 @@ pub enum Act {
 }
 
 pub fn say(text: &str) -> Act {
-    Act::Say(Delta { text: text.into(), tokens: Vec::new() })
+    Act::Say(Delta { text: text.into(), ..Delta::default() })
 }
 
 /// Token, log-probability, alternatives, text offset.
@@ -151,7 +166,8 @@ pub fn say_tokens(text: &str, tokens: &[Entry<'_>]) -> Act {
         top: top.to_vec(),
         text_offset: *text_offset,
     };
-    Act::Say(Delta { text: text.into(), tokens: tokens.iter().map(entry).collect() })
+    let tokens = tokens.iter().map(entry).collect();
+    Act::Say(Delta { text: text.into(), tokens, ..Delta::default() })
 }
 
 pub fn stop() -> Act {
@@ -160,7 +176,8 @@ pub fn stop() -> Act {
 
 type Script = Box<dyn Fn(&Generation) -> Vec<Act> + Send + Sync>;
 
-/// Plays a script for every choice, one act of each choice in turn.
+/// Plays a script for every choice, one act of each choice in turn. What it says is read as a session
+/// reads it.
 pub struct ScriptedEngine {
     script: Arc<Script>,
     pub status: Mutex<EngineStatus>,
@@ -235,24 +252,38 @@ async fn play(
     generations: &[Generation],
     script: &Script,
 ) -> Result<(), ClientGone> {
-    let mut acts: Vec<_> = generations.iter().map(|g| script(g).into_iter()).collect();
+    let mut acts: Vec<_> = generations
+        .iter()
+        .map(|g| (script(g).into_iter(), g.reading.as_ref().map(Reader::new)))
+        .collect();
+    let mut no_stops = StopMatcher::new(Vec::new(), false);
     let mut left = true;
     while std::mem::take(&mut left) {
-        for (generation, acts) in generations.iter().zip(&mut acts) {
+        for (generation, (acts, reader)) in generations.iter().zip(&mut acts) {
             let Some(act) = acts.next() else { continue };
             left = true;
-            let body = match act {
-                Act::Say(delta) => FrameBody::Delta(delta),
-                Act::End(outcome) => FrameBody::Done(summary(generation, outcome)),
-                Act::Pause(time) => {
+            let body = match (act, reader) {
+                (Act::Say(delta), None) => FrameBody::Delta(delta),
+                (Act::Say(delta), Some(reader)) => {
+                    let (read, _) = reader.push(&delta.text, &mut no_stops, true);
+                    FrameBody::Delta(Delta { tokens: delta.tokens, ..read })
+                }
+                (Act::End(outcome), None) => FrameBody::Done(summary(generation, outcome, false)),
+                (Act::End(outcome), Some(reader)) => {
+                    let rest = FrameBody::Delta(reader.finish(&mut no_stops));
+                    let frame = Frame { choice: generation.choice, body: rest };
+                    sender.send(frame).await.map_err(|_| ClientGone)?;
+                    FrameBody::Done(summary(generation, outcome, reader.has_called()))
+                }
+                (Act::Pause(time), _) => {
                     tokio::time::sleep(time).await;
                     continue;
                 }
-                Act::Hang => {
+                (Act::Hang, _) => {
                     sender.closed().await;
                     return Err(ClientGone);
                 }
-                Act::Vanish => return Ok(()),
+                (Act::Vanish, _) => return Ok(()),
             };
             let frame = Frame { choice: generation.choice, body };
             sender.send(frame).await.map_err(|_| ClientGone)?;
@@ -261,9 +292,10 @@ async fn play(
     Ok(())
 }
 
-fn summary(generation: &Generation, outcome: Outcome) -> Summary {
+fn summary(generation: &Generation, outcome: Outcome, has_called: bool) -> Summary {
     Summary {
         outcome,
+        has_called,
         usage: Usage {
             prompt_tokens: generation.prompt.len() as u32,
             completion_tokens: 3,
@@ -281,6 +313,15 @@ pub fn hello() -> Arc<ScriptedEngine> {
 pub fn state_of(engine: &Arc<ScriptedEngine>, settings: HttpSettings) -> Data<HttpState> {
     let state = HttpState::new(settings, engine.clone(), Arc::new(|| "page 1\n".into()));
     assert!(state.set_model(model()).is_ok());
+    Data::new(state)
+}
+
+/// State around a model that writes this format.
+pub fn state_with(engine: &Arc<ScriptedEngine>, format: &str) -> Data<HttpState> {
+    let state =
+        HttpState::new(HttpSettings::default(), engine.clone(), Arc::new(|| "page 1\n".into()));
+    let chat = Some(chat(formats::named(format).unwrap()));
+    assert!(state.set_model(Model { chat, ..model() }).is_ok());
     Data::new(state)
 }
 

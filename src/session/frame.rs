@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Outcome;
+use super::{FinishReason, Outcome, StopCause};
 use crate::TokenId;
 
 /// One message from a session. All choices of a request share one channel.
@@ -27,8 +27,13 @@ pub enum FrameBody {
 /// A piece of the answer. Deltas only ever add: joined, they are the answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Delta {
-    /// Text to append; may be empty when only `tokens` grew.
+    /// Text to append; may be empty when only the others grew. Where the answer is read as a chat
+    /// message, its content.
     pub text: String,
+    /// Reasoning to append.
+    pub reasoning: String,
+    /// What tool calls gained, in order.
+    pub calls: Vec<CallPart>,
     /// The tokens reported with it, where log-probabilities were asked for.
     pub tokens: Vec<TokenEntry>,
 }
@@ -37,8 +42,53 @@ impl Delta {
     /// Appends what came after it.
     pub fn extend(&mut self, later: Delta) {
         self.text.push_str(&later.text);
+        self.reasoning.push_str(&later.reasoning);
+        later.calls.into_iter().for_each(|part| self.push_call(part));
         self.tokens.extend(later.tokens);
     }
+
+    /// Whether it adds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+            && self.reasoning.is_empty()
+            && self.calls.is_empty()
+            && self.tokens.is_empty()
+    }
+
+    /// Appends a part of a call; arguments that go on are one part.
+    pub(super) fn push_call(&mut self, part: CallPart) {
+        if let (
+            Some(CallPart::Arguments { index, json }),
+            CallPart::Arguments { index: same, json: more },
+        ) = (self.calls.last_mut(), &part)
+            && *index == *same
+        {
+            json.push_str(more);
+            return;
+        }
+        self.calls.push(part);
+    }
+}
+
+/// What a tool call gained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallPart {
+    /// It begins.
+    Begin {
+        /// Its place among the answer's calls, from 0.
+        index: usize,
+        /// Its id.
+        id: String,
+        /// The function's name.
+        name: String,
+    },
+    /// More of its arguments.
+    Arguments {
+        /// The call's place, from 0.
+        index: usize,
+        /// Text to append to the arguments.
+        json: String,
+    },
 }
 
 /// A generated (or, with `echo`, prompt) token with its log-probability.
@@ -59,12 +109,28 @@ pub struct TokenEntry {
 pub struct Summary {
     /// How it ended.
     pub outcome: Outcome,
+    /// Whether there are tool calls, each with all of its arguments.
+    pub has_called: bool,
     /// What it cost.
     pub usage: Usage,
     /// From submission to the first step that held its prompt.
     pub queue_time: Duration,
     /// From submission to the first generated token; `None`: there was none.
     pub time_to_first_token: Option<Duration>,
+}
+
+impl Summary {
+    /// The finish reason of an answer that a client may use; `None`: it gets an error instead.
+    /// Calls are the reason only where the turn ended by itself.
+    pub fn finish_reason(&self) -> Option<FinishReason> {
+        use StopCause::{EndToken, Grammar, OneCall};
+        match &self.outcome {
+            Outcome::Stop(EndToken(_) | Grammar | OneCall) if self.has_called => {
+                Some(FinishReason::ToolCalls)
+            }
+            outcome => outcome.finish_reason(),
+        }
+    }
 }
 
 /// Tokens of one choice.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Constraint;
+use super::{ChatReading, Constraint};
 use crate::TokenId;
 use crate::sampling::{DryBreakers, SamplingParams};
 
@@ -30,6 +30,8 @@ pub struct Generation {
     pub stop: StopRules,
     /// What the answer cannot leave.
     pub constraint: Option<Constraint>,
+    /// How the answer is read as a chat message; none: it is text.
+    pub reading: Option<ChatReading>,
     /// The answer starts with the prompt's own text (and, with `logprobs`, its log-probabilities).
     pub echo: bool,
 }

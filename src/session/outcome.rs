@@ -36,6 +36,8 @@ pub enum StopCause {
     StopString(String),
     /// The grammar is complete and allows nothing more.
     Grammar,
+    /// A tool call is complete, and the request takes only one.
+    OneCall,
 }
 
 /// A fault that ends a session.
@@ -61,6 +63,8 @@ pub enum FinishReason {
     Stop,
     /// `length`
     Length,
+    /// `tool_calls`
+    ToolCalls,
 }
 
 impl FinishReason {
@@ -69,6 +73,7 @@ impl FinishReason {
         match self {
             Self::Stop => "stop",
             Self::Length => "length",
+            Self::ToolCalls => "tool_calls",
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::constraint::Guide;
 use super::stops::{Scan, StopMatcher};
-use super::{Delta, Fault, Generation, Outcome, StopCause, TokenEntry, Usage};
+use super::{Delta, Fault, Generation, Outcome, Reader, StopCause, TokenEntry, Usage};
 use crate::TokenId;
 use crate::sampling::{SampleError, SampleInput, Sampler, logprobs};
 use crate::vocab::{TextAssembler, TokenKind, Vocabulary};
@@ -22,6 +22,7 @@ pub struct Session {
     /// The same and every token that would end the answer before `min_tokens`.
     banned_at_first: Vec<TokenId>,
     assembler: TextAssembler,
+    reader: Option<Reader>,
     stops: StopMatcher,
     report: Report,
     generated: u32,
@@ -85,6 +86,7 @@ impl Session {
         }
         let stops =
             StopMatcher::new(generation.stop.strings.clone(), generation.stop.include_in_output);
+        let reader = generation.reading.as_ref().map(Reader::new);
         let report = Report::new(generation.logprobs.is_some());
         // A forced token has no row, so no log-probability could be reported.
         let may_force = generation.logprobs.is_none();
@@ -97,6 +99,7 @@ impl Session {
             banned,
             banned_at_first,
             assembler: TextAssembler::default(),
+            reader,
             stops,
             report,
             generated: 0,
@@ -118,6 +121,11 @@ impl Session {
     /// Whether the answer is held to a grammar.
     pub fn is_constrained(&self) -> bool {
         self.guide.is_some()
+    }
+
+    /// Whether there are tool calls, each with all of its arguments.
+    pub fn has_called(&self) -> bool {
+        self.reader.as_ref().is_some_and(Reader::has_called)
     }
 
     /// Tokens that were not drawn because the grammar left no choice.
@@ -270,9 +278,9 @@ impl Session {
             let found = logprobs(row, token, usize::from(request.top)).map_err(outcome_of)?;
             self.report.add_token(token, Some(found.logprob), found.top);
         }
-        let text = self.assembler.push(self.vocabulary.text_bytes(token));
-        if let Some(stop) = self.scan(&text) {
-            return Err(Outcome::Stop(StopCause::StopString(stop)));
+        let text = self.assembler.push(answer_bytes(&self.generation, &self.vocabulary, token));
+        if let Some(cause) = self.scan(&text) {
+            return Err(Outcome::Stop(cause));
         }
         if self.generated >= self.generation.max_tokens {
             self.end_if_exhausted()?;
@@ -300,10 +308,19 @@ impl Session {
         Ok(())
     }
 
-    /// Puts text through the stop strings; the stop that matched, if one did.
-    fn scan(&mut self, text: &str) -> Option<String> {
+    /// Puts text through the reader and the stop strings; why the answer is over, if it is.
+    fn scan(&mut self, text: &str) -> Option<StopCause> {
         self.report.assembled(text);
-        if self.generated < self.generation.min_tokens {
+        let may_stop = self.generated >= self.generation.min_tokens;
+        if let Some(reader) = &mut self.reader {
+            let (told, cause) = reader.push(text, &mut self.stops, may_stop);
+            self.report.tell(told);
+            if cause.is_none() && self.stops.is_idle() {
+                self.report.release_held_tokens();
+            }
+            return cause;
+        }
+        if !may_stop {
             self.report.release(text);
             return None;
         }
@@ -314,12 +331,15 @@ impl Session {
             }
             Scan::Stopped { text, stop } => {
                 self.report.release(&text);
-                Some(stop)
+                Some(StopCause::StopString(stop))
             }
         }
     }
 
     fn flush(&mut self) {
+        if let Some(reader) = &mut self.reader {
+            self.report.tell(reader.finish(&mut self.stops));
+        }
         let held = self.stops.finish();
         self.report.release(&held);
         self.report.release_held_tokens();
@@ -368,6 +388,19 @@ fn outcome_of(error: SampleError) -> Outcome {
     }
 }
 
+/// What a token adds to the answer's text: a control token its name, where that is a marker that
+/// the reader of the answer knows.
+fn answer_bytes<'a>(
+    generation: &Generation,
+    vocabulary: &'a Vocabulary,
+    token: TokenId,
+) -> &'a [u8] {
+    match &generation.reading {
+        Some(reading) if reading.markers.binary_search(&token).is_ok() => vocabulary.bytes(token),
+        _ => vocabulary.text_bytes(token),
+    }
+}
+
 /// Ids below `row_length` that stand for nothing: padding of the model's output layer.
 fn unused_ids(vocabulary: &Vocabulary, row_length: usize) -> Vec<TokenId> {
     let unused =
@@ -378,8 +411,7 @@ fn unused_ids(vocabulary: &Vocabulary, row_length: usize) -> Vec<TokenId> {
 /// What goes out: text, and the reported tokens once their text is out.
 struct Report {
     wanted: bool,
-    text: String,
-    tokens: Vec<TokenEntry>,
+    out: Delta,
     /// Tokens whose text is not out yet (held back, or half a character).
     held: VecDeque<TokenEntry>,
     chars_assembled: u32,
@@ -390,8 +422,7 @@ impl Report {
     fn new(wanted: bool) -> Self {
         Self {
             wanted,
-            text: String::new(),
-            tokens: Vec::new(),
+            out: Delta::default(),
             held: VecDeque::new(),
             chars_assembled: 0,
             chars_released: 0,
@@ -409,18 +440,23 @@ impl Report {
     }
 
     fn release(&mut self, text: &str) {
-        self.text.push_str(text);
+        self.out.text.push_str(text);
         if self.wanted {
             self.chars_released += count_chars(text);
             let out = self.chars_released;
             while let Some(entry) = self.held.pop_front_if(|entry| entry.text_offset < out) {
-                self.tokens.push(entry);
+                self.out.tokens.push(entry);
             }
         }
     }
 
+    /// Takes what was read of a chat message.
+    fn tell(&mut self, told: Delta) {
+        self.out.extend(told);
+    }
+
     fn release_held_tokens(&mut self) {
-        self.tokens.extend(self.held.drain(..));
+        self.out.tokens.extend(self.held.drain(..));
     }
 
     fn drop_held(&mut self) {
@@ -428,13 +464,7 @@ impl Report {
     }
 
     fn take(&mut self) -> Option<Delta> {
-        if self.text.is_empty() && self.tokens.is_empty() {
-            return None;
-        }
-        Some(Delta {
-            text: std::mem::take(&mut self.text),
-            tokens: std::mem::take(&mut self.tokens),
-        })
+        (!self.out.is_empty()).then(|| std::mem::take(&mut self.out))
     }
 }
 

@@ -49,6 +49,11 @@ impl StopMatcher {
         Scan::Text(std::mem::replace(&mut self.held, rest))
     }
 
+    /// Whether all text was given out.
+    pub fn is_idle(&self) -> bool {
+        self.held.is_empty()
+    }
+
     /// The end of the answer: what was held back is plain text.
     pub fn finish(&mut self) -> String {
         std::mem::take(&mut self.held)

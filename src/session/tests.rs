@@ -20,6 +20,7 @@ fn generation(prompt: &str) -> Generation {
         logprobs: None,
         stop: StopRules::default(),
         constraint: None,
+        reading: None,
         echo: false,
     }
 }

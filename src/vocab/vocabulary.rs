@@ -83,6 +83,22 @@ impl Vocabulary {
         &self.end_tokens
     }
 
+    /// The same vocabulary, in which each of `more` ends an answer too.
+    pub fn with_end_tokens(&self, more: &[TokenId]) -> Self {
+        let end_tokens: Vec<TokenId> = self.end_tokens.iter().chain(more).copied().collect();
+        Self::new(self.tokens.clone(), &end_tokens, self.bos)
+    }
+
+    /// The added token with this name or text: what steers the model, or is visible on purpose.
+    /// Ordinary text never is.
+    pub fn added_token(&self, name: &str) -> Option<TokenId> {
+        let found = self.tokens.iter().position(|token| {
+            let added = matches!(token.kind, TokenKind::Control | TokenKind::UserDefined);
+            added && token.bytes == name.as_bytes()
+        });
+        TokenId::try_from(found?).ok()
+    }
+
     /// The token that starts a text, where the model has one.
     pub fn bos(&self) -> Option<TokenId> {
         self.bos

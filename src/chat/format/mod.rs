@@ -41,6 +41,7 @@
 //!   there. Where [`ToolSyntax::open`] is empty a call is a message, header included; otherwise
 //!   (Muse) the block stands in the content of one.
 
+mod markers;
 mod pieces;
 mod stops;
 mod write;

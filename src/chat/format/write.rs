@@ -129,7 +129,7 @@ fn write_arguments(syntax: &ArgumentSyntax, arguments: &Map<String, Value>, out:
     }
 }
 
-fn delimiter(dialect: &Dialect) -> &str {
+pub(super) fn delimiter(dialect: &Dialect) -> &str {
     match dialect {
         Dialect::Gemma4 => "<|\"|>",
         Dialect::FunctionGemma => "<escape>",

@@ -8,7 +8,7 @@ use super::types::{AnswerHead, Shape};
 use super::usage::{Finish, Tally, UsageObject};
 use crate::http::error::ApiError;
 use crate::http::model::Model;
-use crate::session::{Frame, FrameBody, TokenEntry};
+use crate::session::{CallPart, Delta, Frame, FrameBody};
 
 /// Every choice of a request, complete.
 #[derive(Debug)]
@@ -19,8 +19,7 @@ pub struct Answer {
 
 #[derive(Clone, Debug, Default)]
 struct ChoiceText {
-    text: String,
-    tokens: Vec<TokenEntry>,
+    said: Delta,
     finish: Option<Finish>,
 }
 
@@ -43,8 +42,7 @@ impl Answer {
             let choice = choices.get_mut(frame.choice as usize).ok_or(ApiError::Internal)?;
             match frame.body {
                 FrameBody::Delta(delta) => {
-                    choice.text.push_str(&delta.text);
-                    choice.tokens.extend(delta.tokens);
+                    choice.said.extend(delta);
                 }
                 FrameBody::Done(summary) => {
                     choice.finish = Some(tally.finish(frame.choice, &summary)?);
@@ -61,8 +59,8 @@ impl Answer {
             Shape::Chat => {
                 let choices = self.indexed(|index, choice| ChatChoice {
                     index,
-                    message: Message { role: "assistant", content: &choice.text, refusal: None },
-                    logprobs: logprobs.then(|| ChatLogprobs::new(model, &choice.tokens)),
+                    message: Message::new(&choice.said),
+                    logprobs: logprobs.then(|| ChatLogprobs::new(model, &choice.said.tokens)),
                     finish_reason: finish_word(choice),
                 });
                 super::chunk::write_json(&mut out, &self.body("chat.completion", head, choices));
@@ -70,8 +68,8 @@ impl Answer {
             Shape::Completion => {
                 let choices = self.indexed(|index, choice| CompletionChoice {
                     index,
-                    text: &choice.text,
-                    logprobs: logprobs.then(|| CompletionLogprobs::new(model, &choice.tokens)),
+                    text: &choice.said.text,
+                    logprobs: logprobs.then(|| CompletionLogprobs::new(model, &choice.said.tokens)),
                     finish_reason: finish_word(choice),
                 });
                 super::chunk::write_json(&mut out, &self.body("text_completion", head, choices));
@@ -126,8 +124,54 @@ struct ChatChoice<'a> {
 #[derive(Serialize)]
 struct Message<'a> {
     role: &'static str,
-    content: &'a str,
+    content: Option<&'a str>,
     refusal: Option<()>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reasoning_content: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Call<'a>>,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    id: &'a str,
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    arguments: String,
+}
+
+impl<'a> Message<'a> {
+    /// A message that calls and says nothing has no content.
+    fn new(said: &'a Delta) -> Self {
+        let mut tool_calls: Vec<Call> = Vec::new();
+        for part in &said.calls {
+            match part {
+                CallPart::Begin { id, name, .. } => tool_calls.push(Call {
+                    id,
+                    r#type: "function",
+                    function: Function { name, arguments: String::new() },
+                }),
+                CallPart::Arguments { index, json } => {
+                    if let Some(call) = tool_calls.get_mut(*index) {
+                        call.function.arguments.push_str(json);
+                    }
+                }
+            }
+        }
+        Self {
+            role: "assistant",
+            content: Some(said.text.as_str())
+                .filter(|text| tool_calls.is_empty() || !text.is_empty()),
+            refusal: None,
+            reasoning_content: &said.reasoning,
+            tool_calls,
+        }
+    }
 }
 
 #[derive(Serialize)]

@@ -15,7 +15,7 @@ use super::types::{AnswerHead, Shape};
 use super::usage::{Finish, UsageObject};
 use crate::http::error::ApiError;
 use crate::http::model::Model;
-use crate::session::{Delta, TokenEntry};
+use crate::session::{CallPart, Delta, TokenEntry};
 
 /// Writes the events of one stream.
 pub struct ChunkWriter {
@@ -58,24 +58,72 @@ impl ChunkWriter {
         }
     }
 
-    /// A piece of the answer. One with neither text nor tokens writes nothing.
+    /// A piece of the answer: a chunk for each field that grew, the tokens in the first. One that
+    /// adds nothing writes nothing.
     pub fn delta(&self, out: &mut BytesMut, choice: u32, delta: &Delta) {
-        if delta.text.is_empty() && delta.tokens.is_empty() {
-            return;
+        let mut tokens = delta.tokens.as_slice();
+        if !delta.reasoning.is_empty() {
+            let tokens = std::mem::take(&mut tokens);
+            self.field(out, choice, r#","delta":{"reasoning_content":"#, &delta.reasoning, tokens);
         }
-        self.open(out, choice);
+        if !delta.text.is_empty() {
+            let tokens = std::mem::take(&mut tokens);
+            self.content(out, choice, &delta.text, tokens);
+        }
+        for part in &delta.calls {
+            let tokens = std::mem::take(&mut tokens);
+            self.call(out, choice, part, tokens);
+        }
+        if !tokens.is_empty() {
+            self.content(out, choice, "", tokens);
+        }
+    }
+
+    fn content(&self, out: &mut BytesMut, choice: u32, text: &str, tokens: &[TokenEntry]) {
         match self.shape {
-            Shape::Chat => {
-                push(out, r#","delta":{"content":"#);
-                write_json(&mut out.writer(), &delta.text);
-                push(out, "}");
-            }
+            Shape::Chat => self.field(out, choice, r#","delta":{"content":"#, text, tokens),
             Shape::Completion => {
+                self.open(out, choice);
                 push(out, r#","text":"#);
-                write_json(&mut out.writer(), &delta.text);
+                write_json(&mut out.writer(), text);
+                self.logprobs(out, tokens);
+                self.close(out, None);
             }
         }
-        self.logprobs(out, &delta.tokens);
+    }
+
+    /// A chunk of chat with one field of text; `before` is everything up to it.
+    fn field(
+        &self,
+        out: &mut BytesMut,
+        choice: u32,
+        before: &str,
+        text: &str,
+        tokens: &[TokenEntry],
+    ) {
+        self.open(out, choice);
+        push(out, before);
+        write_json(&mut out.writer(), text);
+        push(out, "}");
+        self.logprobs(out, tokens);
+        self.close(out, None);
+    }
+
+    fn call(&self, out: &mut BytesMut, choice: u32, part: &CallPart, tokens: &[TokenEntry]) {
+        self.open(out, choice);
+        push(out, r#","delta":{"tool_calls":["#);
+        let call = match part {
+            CallPart::Begin { index, id, name } => json!({
+                "index": index, "id": id, "type": "function",
+                "function": {"name": name, "arguments": ""},
+            }),
+            CallPart::Arguments { index, json } => {
+                json!({"index": index, "function": {"arguments": json}})
+            }
+        };
+        write_json(&mut out.writer(), &call);
+        push(out, "]}");
+        self.logprobs(out, tokens);
         self.close(out, None);
     }
 

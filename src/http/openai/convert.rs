@@ -3,44 +3,76 @@
 use std::sync::Arc;
 
 use super::constraint::Compiled;
-use super::types::{CommonFields, Conversation, Prompt};
+use super::types::{ChatPrompt, CommonFields, Conversation, Prompt};
 use crate::TokenId;
+use crate::chat::parse::ParseOptions;
 use crate::http::error::ApiError;
-use crate::http::model::Model;
+use crate::http::model::{Chat, Model, TemplateFault};
 use crate::http::offload::Cancel;
-use crate::session::Generation;
+use crate::session::{ChatReading, Generation};
 
 /// A prompt in tokens, shared by its choices; never empty.
 pub type PromptTokens = Arc<[TokenId]>;
 
 /// The prompt text of a conversation.
 pub fn render(model: &Model, conversation: &Conversation) -> Result<String, ApiError> {
-    let Some(template) = &model.template else {
-        return Err(ApiError::Invalid {
-            message: "the model has no chat template; use /v1/completions".into(),
-            param: Some("messages".into()),
-            code: Some("no_chat_template"),
-        });
-    };
-    let Conversation { messages, tools, kwargs, add_generation_prompt, continue_final_message } =
-        conversation;
-    template
-        .render(messages, tools.as_deref(), kwargs, *add_generation_prompt, *continue_final_message)
-        .map_err(|fault| {
-            let message = format!("the chat template refused the conversation: {fault}");
-            ApiError::invalid("messages", message)
-        })
+    let template = &chat_of(model)?.template;
+    template.render(conversation.as_input()).map_err(refused_by_template)
 }
 
-/// The tokens of a conversation's prompt.
+/// The tokens of a conversation's prompt, and how the answer is read; none: it is plain text.
 pub fn chat_prompt(
     model: &Model,
-    conversation: &Conversation,
+    request: &ChatPrompt,
     cancel: &Cancel,
-) -> Result<PromptTokens, ApiError> {
-    let text = render(model, conversation)?;
+) -> Result<(PromptTokens, Option<ChatReading>), ApiError> {
+    let chat = chat_of(model)?;
+    let input = request.conversation.as_input();
+    // What a grammar holds starts at the first token and is content, whatever the prompt opened.
+    if request.is_constrained || !chat.format.is_read(!request.offered.is_empty()) {
+        let text = chat.template.render(input).map_err(refused_by_template)?;
+        cancel.check()?;
+        return Ok((encode(model, &text, "messages")?, None));
+    }
+    let prompt = chat.template.prompt(input).map_err(refused_by_template)?;
     cancel.check()?;
-    encode(model, &text, "messages")
+    let options = ParseOptions {
+        tools: Arc::clone(&request.offered),
+        prefill: prompt.prefill,
+        continues: prompt.continues,
+        separate_reasoning: request.separate_reasoning,
+        id_seed: 0,
+    };
+    let reading = ChatReading {
+        format: Arc::clone(&chat.format),
+        options,
+        markers: Arc::clone(&chat.markers),
+        one_call: request.one_call,
+    };
+    Ok((encode(model, &prompt.text, "messages")?, Some(reading)))
+}
+
+fn chat_of(model: &Model) -> Result<&Chat, ApiError> {
+    model.chat.as_ref().ok_or_else(|| ApiError::Invalid {
+        message: "the model has no chat template; use /v1/completions".into(),
+        param: Some("messages".into()),
+        code: Some("no_chat_template"),
+    })
+}
+
+fn refused_by_template(fault: TemplateFault) -> ApiError {
+    let message = format!("the chat template refused the conversation: {fault}");
+    ApiError::invalid("messages", message)
+}
+
+/// Has each generation read as a chat message; calls of different choices get different ids.
+pub fn read_as(generations: &mut [Generation], reading: Option<&ChatReading>) {
+    for generation in generations {
+        generation.reading = reading.cloned().map(|mut reading| {
+            reading.options.id_seed = fastrand::u64(..);
+            reading
+        });
+    }
 }
 
 /// The tokens of each prompt of a completion.
@@ -119,6 +151,7 @@ pub fn generations(
                 logprobs: common.logprobs,
                 stop: common.stop.clone(),
                 constraint: compiled.map(|compiled| compiled.constraint.clone()),
+                reading: None,
                 echo: rules.echo,
             });
         }

@@ -10,6 +10,7 @@ pub mod logprobs;
 pub mod messages;
 pub mod sampling;
 pub mod schema;
+pub mod tools;
 pub mod types;
 pub mod unsupported;
 pub mod usage;

@@ -1,9 +1,13 @@
 //! Requests after validation: every field checked, nothing of the wire's spelling left.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::constraint::ConstraintRequest;
 use crate::TokenId;
+use crate::chat::parse::ToolSet;
+use crate::http::model::Conversing;
 use crate::sampling::{DryBreakers, SamplingParams};
 use crate::session::{LogprobsRequest, StopRules};
 
@@ -55,8 +59,23 @@ pub struct StreamOptions {
 pub struct ChatRequest {
     /// What it shares with completions.
     pub common: CommonFields,
+    /// What its prompt and the reading of its answer are made of.
+    pub prompt: ChatPrompt,
+}
+
+/// What a chat request's prompt and the reading of its answer are made of.
+#[derive(Clone, Debug)]
+pub struct ChatPrompt {
     /// What goes into the template.
     pub conversation: Conversation,
+    /// What the answer may call.
+    pub offered: Arc<ToolSet>,
+    /// The answer may have no more than one call.
+    pub one_call: bool,
+    /// Reasoning is told from content.
+    pub separate_reasoning: bool,
+    /// The answer is held to a grammar.
+    pub is_constrained: bool,
 }
 
 /// The input of a chat template.
@@ -64,7 +83,7 @@ pub struct ChatRequest {
 pub struct Conversation {
     /// The messages, checked and with text parts joined; never empty.
     pub messages: Vec<Value>,
-    /// Tool definitions; only `/apply-template` takes them so far.
+    /// Tool definitions.
     pub tools: Option<Vec<Value>>,
     /// Variables for the template.
     pub kwargs: Map<String, Value>,
@@ -72,6 +91,19 @@ pub struct Conversation {
     pub add_generation_prompt: bool,
     /// Leave the last message open for the model to continue.
     pub continue_final_message: bool,
+}
+
+impl Conversation {
+    /// What a template is given of it.
+    pub fn as_input(&self) -> Conversing<'_> {
+        Conversing {
+            messages: &self.messages,
+            tools: self.tools.as_deref(),
+            kwargs: &self.kwargs,
+            add_generation_prompt: self.add_generation_prompt,
+            continue_final_message: self.continue_final_message,
+        }
+    }
 }
 
 /// A `/v1/completions` request.

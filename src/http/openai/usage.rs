@@ -71,7 +71,7 @@ impl Tally {
         if let Some(slot) = self.ended.get_mut(choice as usize) {
             *slot = Some(summary.usage);
         }
-        summary.outcome.finish_reason().ok_or(ApiError::Internal)
+        summary.finish_reason().ok_or(ApiError::Internal)
     }
 
     /// Whether every choice has ended.
@@ -110,6 +110,7 @@ mod tests {
     fn summary(prompt_tokens: u32, completion_tokens: u32, cached_tokens: u32) -> Summary {
         Summary {
             outcome: Outcome::Stop(StopCause::EndToken(0)),
+            has_called: false,
             usage: Usage { prompt_tokens, completion_tokens, cached_tokens },
             queue_time: Duration::ZERO,
             time_to_first_token: None,

@@ -8,9 +8,9 @@ use super::constraint;
 use super::fields::{self, Fields, wrong_type};
 use super::sampling;
 use super::types::{
-    ChatRequest, CommonFields, CompletionRequest, Conversation, Prompt, StreamOptions,
+    ChatPrompt, ChatRequest, CommonFields, CompletionRequest, Conversation, Prompt, StreamOptions,
 };
-use super::{messages, unsupported};
+use super::{messages, tools, unsupported};
 use crate::TokenId;
 use crate::http::error::ApiError;
 use crate::http::model::Model;
@@ -36,15 +36,28 @@ impl Checks<'_> {
     pub fn chat(&self, body: Map<String, Value>) -> Result<ChatRequest, ApiError> {
         let mut f = Fields::root(body);
         self.model_name(&mut f)?;
+        let tools = tools::take(&mut f)?;
+        let separate_reasoning = separate_reasoning(&mut f)?;
         unsupported::check(&mut f)?;
         if f.boolean("echo")? == Some(true) {
             let message = "not supported: `echo` in chat; use /v1/completions";
             return Err(ApiError::invalid("echo", message));
         }
-        let conversation = conversation(&mut f)?;
+        let mut conversation = conversation(&mut f)?;
         let logprobs = chat_logprobs(&mut f)?;
         let common = self.common(f, logprobs, 1)?;
-        Ok(ChatRequest { common, conversation })
+        if let (Some(constraint), Some(_)) = (&common.constraint, &tools.shown) {
+            return Err(unsupported::not_yet(&constraint.param, " together with `tools`"));
+        }
+        conversation.tools = tools.shown;
+        let prompt = ChatPrompt {
+            conversation,
+            offered: tools.offered,
+            one_call: tools.one_call,
+            separate_reasoning,
+            is_constrained: common.constraint.is_some(),
+        };
+        Ok(ChatRequest { common, prompt })
     }
 
     /// A `/v1/completions` body.
@@ -283,6 +296,15 @@ fn effort_level(name: &str, value: Value) -> Result<String, ApiError> {
             Err(ApiError::invalid(name, message))
         }
         other => Err(wrong_type(name, "a string", &other)),
+    }
+}
+
+/// `reasoning_format`: whether reasoning has a field of its own.
+fn separate_reasoning(f: &mut Fields) -> Result<bool, ApiError> {
+    match f.string("reasoning_format")?.as_deref() {
+        None | Some("auto" | "deepseek") => Ok(true),
+        Some("none") => Ok(false),
+        Some(other) => Err(unsupported::not_yet("reasoning_format", &format!(" = \"{other}\""))),
     }
 }
 

@@ -6,9 +6,7 @@ use serde_json::json;
 
 use super::tokenize::with_body;
 use crate::http::error::ApiError;
-use crate::http::openai::convert;
-use crate::http::openai::fields::Fields;
-use crate::http::openai::validate;
+use crate::http::openai::{convert, tools, validate};
 use crate::http::state::HttpState;
 
 /// `{messages, tools, chat_template_kwargs, add_generation_prompt, continue_final_message}` and the
@@ -19,12 +17,9 @@ pub async fn apply_template(
     state: Data<HttpState>,
 ) -> Result<HttpResponse, ApiError> {
     with_body(request, payload, state, |model, _, mut f| {
-        let tools = f.list("tools")?.filter(|tools| !tools.is_empty());
-        for (i, tool) in tools.iter().flatten().enumerate() {
-            Fields::nested(tool.clone(), &format!("tools[{i}]"))?;
-        }
+        let tools = tools::take(&mut f)?;
         let mut conversation = validate::conversation(&mut f)?;
-        conversation.tools = tools;
+        conversation.tools = tools.shown;
         Ok(json!({"prompt": convert::render(model, &conversation)?}))
     })
     .await

@@ -37,9 +37,10 @@ pub async fn chat_completions(
     intake.admit_choices(1, &chat.common)?;
 
     let model = Arc::clone(&intake.model);
-    let conversation = chat.conversation;
-    let prompt = offload::run(body_bytes, limits.offload_bytes, move |cancel| {
-        convert::chat_prompt(&model, &conversation, cancel)
+    let prompt = chat.prompt;
+    intake.note_unseen_tools(&prompt);
+    let (prompt, reading) = offload::run(body_bytes, limits.offload_bytes, move |cancel| {
+        convert::chat_prompt(&model, &prompt, cancel)
     })
     .await?;
     let rules = AnswerRules {
@@ -48,8 +49,9 @@ pub async fn chat_completions(
         echo: false,
     };
     let compiled = intake.compile(chat.common.constraint.take()).await?;
-    let generations =
+    let mut generations =
         convert::generations(&intake.model, &chat.common, &[prompt], rules, compiled.as_ref())?;
+    convert::read_as(&mut generations, reading.as_ref());
     let plan = Plan {
         generations,
         relaxed: compiled.as_ref().and_then(Compiled::relaxed),

@@ -19,7 +19,7 @@ use crate::http::offload;
 use crate::http::openai::answer::Answer;
 use crate::http::openai::chunk::ChunkWriter;
 use crate::http::openai::constraint::{Compiled, ConstraintRequest};
-use crate::http::openai::types::{AnswerHead, CommonFields, Shape, StreamOptions};
+use crate::http::openai::types::{AnswerHead, ChatPrompt, CommonFields, Shape, StreamOptions};
 use crate::http::openai::usage::Tally;
 use crate::http::request_id::{self, RequestId};
 use crate::http::sse::SseBody;
@@ -82,6 +82,21 @@ impl Intake {
             tracing::info!(request_id = &*self.request_id, fields, "unknown fields are ignored");
         }
         Ok(())
+    }
+
+    /// Logs that tools were offered which the model cannot see, or whose calls cannot be read.
+    pub fn note_unseen_tools(&self, prompt: &ChatPrompt) {
+        let Some(chat) = self.model.chat.as_ref().filter(|_| !prompt.offered.is_empty()) else {
+            return;
+        };
+        let request_id = &*self.request_id;
+        if !chat.template.shows_tools() {
+            tracing::warn!(request_id, "the chat template leaves tools out of the prompt");
+        }
+        if chat.format.tools.is_none() {
+            let format = &*chat.format.kind;
+            tracing::warn!(request_id, format, "the chat format has no tool calls: all is content");
+        }
     }
 
     /// Compiles what the answer is held to: at once where it is known, else on the blocking pool.

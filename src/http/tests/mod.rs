@@ -7,6 +7,7 @@ mod metrics;
 mod requests;
 mod socket;
 mod streams;
+mod tools;
 mod validation;
 
 /// Where requests for answers go.

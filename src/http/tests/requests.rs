@@ -198,7 +198,10 @@ async fn a_last_message_can_be_continued() {
 
 #[actix_web::test]
 async fn apply_template_takes_tools() {
-    let body = chat_body(json!({"tools": [{"type": "function"}], "add_generation_prompt": false}));
+    let body = chat_body(json!({
+        "tools": [{"type": "function", "function": {"name": "f"}}],
+        "add_generation_prompt": false,
+    }));
     let reply = post(&state(&hello()), "/apply-template", body).await;
     assert_eq!(reply.json(), json!({"prompt": "1 tools\nuser: Hi\n"}));
     let reply = post(&state(&hello()), "/apply-template", chat_body(json!({"tools": [1]}))).await;
@@ -294,8 +297,13 @@ async fn without_keys_the_address_is_the_client() {
 
 #[test]
 fn the_template_double_is_what_the_tests_think() {
-    use crate::http::model::PromptTemplate;
-    let messages = [json!({"role": "user", "content": "x"})];
-    let text = LineTemplate.render(&messages, None, &Default::default(), true, false);
+    use crate::http::model::{Conversing, PromptTemplate};
+    let text = LineTemplate.render(Conversing {
+        messages: &[json!({"role": "user", "content": "x"})],
+        tools: None,
+        kwargs: &Default::default(),
+        add_generation_prompt: true,
+        continue_final_message: false,
+    });
     assert_eq!(text.unwrap(), "user: x\nassistant:");
 }
