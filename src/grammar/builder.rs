@@ -228,6 +228,7 @@ impl Builder {
             fuel.spend(1)?;
             match program.nodes[node as usize] {
                 Node::Return => self.pop_frame(parent),
+                Node::Switch(_) if !program.has_room(node, count) => {}
                 Node::Switch(_) | Node::Token { .. } => {
                     let item = self.push_frame(program, node, count, parent)?;
                     self.closed.items.push(item);

@@ -44,12 +44,18 @@ pub struct TokenReport {
 pub fn check_text(grammar: &Arc<CompiledGrammar>, text: &[u8]) -> Result<TextReport, MatchError> {
     let generation = grammar.generation();
     let automaton = &generation.automaton;
+    let vocabulary = grammar.vocabulary();
+    let mut keys = grammar.distinct_keys();
     let mut at = START;
     let mut at_byte = 0;
     for &byte in text {
         let mut fuel = Fuel::new(grammar.limits().walk_steps_max);
         let to = automaton.edge(automaton.config(at), byte, &mut fuel)?.to;
-        if to == DEAD {
+        let opens = automaton.config(at).opens_object;
+        let repeats_key = keys.as_mut().is_some_and(|keys| {
+            !keys.accept(&[byte], |_| opens, vocabulary.quoted.get(vocabulary))
+        });
+        if to == DEAD || repeats_key {
             break;
         }
         at = to;

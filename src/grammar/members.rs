@@ -252,20 +252,21 @@ impl Machine {
         };
         let mut spare: Vec<u32> =
             (0..self.rules.declared).filter(is_spare).map(|key| self.bytes[key as usize]).collect();
+        // Keys differ, so not all of them can be the shortest one.
         let free = (self.rules.declared as usize..self.bytes.len())
-            .map(|key| self.bytes[key])
-            .filter(|bytes| *bytes != NO_WAY)
-            .min();
-        if let Some(bytes) = free {
-            // Keys differ, so not all of them can be the shortest one.
-            spare.resize(spare.len() + lacking as usize, bytes.saturating_add(2));
-        }
+            .map(|key| self.bytes[key].saturating_add(2))
+            .min()
+            .filter(|bytes| *bytes != NO_WAY);
         spare.sort_unstable();
-        if spare.len() < lacking as usize {
-            return None;
-        }
-        let bytes =
-            spare[..lacking as usize].iter().fold(0u32, |sum, bytes| sum.saturating_add(*bytes));
+        spare.truncate(lacking as usize);
+        spare.retain(|bytes| free.is_none_or(|free| *bytes <= free));
+        let rest = lacking - spare.len() as u32;
+        let rest = match (rest, free) {
+            (0, _) => 0,
+            (rest, Some(free)) => rest.saturating_mul(free),
+            (_, None) => return None,
+        };
+        let bytes = spare.iter().fold(rest, |sum, bytes| sum.saturating_add(*bytes));
         Some((lacking, bytes))
     }
 

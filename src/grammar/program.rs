@@ -50,6 +50,8 @@ pub(crate) enum Role {
     Plain,
     /// Characters that may still come; it never takes more than `needs_max` to end the text.
     Characters { needs_max: u32 },
+    /// The same within a character that takes several bytes: it takes `least` to end the text.
+    InCharacter { least: u32, needs_max: u32 },
     /// Progress of an object, on the way to its next hub.
     ToHub { machine: u32, is_first: bool },
     /// Progress of an object, at a state of the key.
@@ -173,7 +175,9 @@ impl Program {
             return self.loops[index as usize].cost_from(count, &self.costs);
         }
         match self.role(node) {
-            Role::Plain | Role::Characters { .. } => self.costs[node as usize],
+            Role::Plain | Role::Characters { .. } | Role::InCharacter { .. } => {
+                self.costs[node as usize]
+            }
             Role::ToHub { .. } | Role::Key { .. } | Role::InKey { .. } => {
                 if let Some(&cost) = known.get(&(node, count)) {
                     return cost;
@@ -190,7 +194,9 @@ impl Program {
             return cost;
         }
         let cost = match self.role(node) {
-            Role::Plain | Role::Characters { .. } => self.costs[node as usize],
+            Role::Plain | Role::Characters { .. } | Role::InCharacter { .. } => {
+                self.costs[node as usize]
+            }
             Role::ToHub { machine, is_first } => {
                 let rest = self.machines[machine as usize].finish_bytes(at.1, is_first);
                 self.costs[node as usize].saturating_add(rest)
@@ -268,14 +274,25 @@ impl Program {
     /// Whether the register of a frame at this node is a count that can be made abstract.
     pub(crate) fn counts(&self, node: NodeId) -> bool {
         matches!(self.nodes[node as usize], Node::Loop(_))
-            || matches!(self.role(node), Role::Characters { .. })
+            || matches!(self.role(node), Role::Characters { .. } | Role::InCharacter { .. })
+    }
+
+    /// Whether the register leaves room for the character that is under way at a node.
+    #[inline]
+    pub(crate) fn has_room(&self, node: NodeId, register: u32) -> bool {
+        match self.role(node) {
+            Role::InCharacter { least, .. } => register >= least,
+            _ => true,
+        }
     }
 
     /// The register that stands for `register` as long as at most `rounds` more are counted.
     pub(crate) fn abstracted(&self, node: NodeId, register: u32, rounds: u32) -> u32 {
         match (self.nodes[node as usize], self.role(node)) {
             (Node::Loop(index), _) => self.loops[index as usize].abstracted(register, rounds),
-            (_, Role::Characters { needs_max }) if register > needs_max.saturating_add(rounds) => {
+            (_, Role::Characters { needs_max } | Role::InCharacter { needs_max, .. })
+                if register > needs_max.saturating_add(rounds) =>
+            {
                 count::FREE
             }
             _ => register,

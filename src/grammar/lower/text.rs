@@ -148,18 +148,40 @@ impl Lowering<'_, '_> {
                     digits.push(Arm { low: digit, high: digit, next });
                 }
                 if !digits.is_empty() {
-                    let next = self.switch(&digits)?;
+                    let next = self.inner_switch(&digits)?;
                     tens.push(Arm { low: b'0' + ten, high: b'0' + ten, next });
                 }
             }
-            let mut next = self.switch(&tens)?;
+            let mut next = self.inner_switch(&tens)?;
             for _ in 0..2 {
-                next = self.switch(&[Arm { low: b'0', high: b'0', next }])?;
+                next = self.inner_switch(&[Arm { low: b'0', high: b'0', next }])?;
             }
             letters.push(Arm { low: b'u', high: b'u', next });
         }
         letters.sort_unstable_by_key(|arm| arm.low);
-        self.switch(&letters)
+        self.inner_switch(&letters)
+    }
+
+    /// A switch within a character: where characters are counted, it is entered only if there is
+    /// room for one of the characters it leads to.
+    fn inner_switch(&mut self, arms: &[Arm]) -> Result<NodeId, LimitError> {
+        let before = self.role;
+        if let Role::Characters { needs_max } = before {
+            let least = arms.iter().map(|arm| self.least_characters(arm.next)).min().unwrap_or(0);
+            self.role = Role::InCharacter { least, needs_max };
+        }
+        let switch = self.switch(arms);
+        self.role = before;
+        switch
+    }
+
+    /// Characters that there must be room for at a node of a counted text.
+    fn least_characters(&self, node: NodeId) -> u32 {
+        match (self.nodes[node as usize], self.roles[node as usize]) {
+            (Node::Tick { needs, .. }, _) => needs.saturating_add(1),
+            (_, Role::InCharacter { least, .. }) => least,
+            _ => 0,
+        }
     }
 
     /// The arms for sequences that agree before `depth`. Their ranges at `depth` are equal or
@@ -177,7 +199,7 @@ impl Lowering<'_, '_> {
                 *target
             } else {
                 let inner = self.sequence_arms(group, depth + 1)?;
-                self.switch(&inner)?
+                self.inner_switch(&inner)?
             };
             super::switches::push_arm(&mut arms, Arm { low: range.start, high: range.end, next });
         }
