@@ -78,6 +78,66 @@ fn every_spelling_constrains() {
     daemon.all_zero();
 }
 
+#[test]
+fn every_spelling_of_a_schema_constrains() {
+    let daemon = daemon("");
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "id": {"type": "integer", "minimum": 5, "maximum": 90},
+            "tag": {"enum": ["one", "two"]},
+            "ok": {"type": "boolean"}
+        },
+        "required": ["id", "tag"],
+        "additionalProperties": false
+    });
+    let judge = jsonschema::validator_for(&schema).unwrap();
+    let named = json!({"name": "answer", "strict": true, "schema": schema});
+    for more in [
+        json!({"response_format": {"type": "json_schema", "json_schema": named}}),
+        json!({"response_format": {"type": "json_object", "schema": schema}}),
+        json!({"json_schema": schema}),
+        json!({"guided_json": schema}),
+        json!({"guided_json": schema.to_string(), "property_order": "any"}),
+        json!({"structured_outputs": {"json": schema, "disable_any_whitespace": true}}),
+    ] {
+        let answer = ask(&daemon, &more);
+        let value: Value = serde_json::from_str(text(&answer)).unwrap();
+        assert!(judge.is_valid(&value), "{more}: {answer}");
+        assert_eq!(answer["choices"][0]["finish_reason"], "stop", "{more}: {answer}");
+    }
+    daemon.all_zero();
+}
+
+#[test]
+fn a_schema_keeps_every_digit_it_was_sent_with() {
+    let daemon = daemon("");
+    let body = r#"{"prompt":"say","max_tokens":60,"temperature":0.0,
+        "guided_json":{"const":340282366920938463463374607431768211457}}"#;
+    let headers = [("content-type", "application/json")];
+    let open = http::send(daemon.address, "POST", COMPLETIONS, &headers, body.as_bytes()).unwrap();
+    let answer = open.finish().unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    // However it is spelled: `3.4…e+38` is the same number.
+    let written = answer.json()["choices"][0]["text"].as_str().unwrap().replace('.', "");
+    assert!(written.starts_with("340282366920938463463374607431768211457"), "{written}");
+}
+
+#[test]
+fn what_a_request_gives_up_of_its_schema_is_said() {
+    let daemon = daemon("");
+    let schema = json!({"type": "array", "items": {"type": "integer"}, "uniqueItems": true,
+        "maxItems": 3});
+    let of = |strict: bool| {
+        json!({"prompt": "say", "max_tokens": 60, "response_format": {"type": "json_schema",
+            "json_schema": {"name": "n", "strict": strict, "schema": schema}}})
+    };
+    assert_eq!(daemon.post(COMPLETIONS, &of(true)).status, 400);
+    let relaxed = daemon.post(COMPLETIONS, &of(false));
+    assert_eq!(relaxed.status, 200, "{}", relaxed.text());
+    assert_eq!(relaxed.header("x-pleach-schema-relaxed"), Some("uniqueItems at #"));
+}
+
 /// The few patterns of this file, matched by the engine itself at a place of its own.
 fn regex_lite(pattern: &str) -> impl Fn(&str) -> bool {
     use pleach::grammar::{CompiledGrammar, Fuel, GrammarSource, GrammarVocabulary, Limits};
@@ -128,10 +188,29 @@ fn what_cannot_be_held_is_refused_by_name() {
         (json!({"grammar": {"type": "lark"}}), "grammar", Value::Null, "GBNF"),
         (
             json!({"response_format": {"type": "json_schema"}}),
+            "response_format.json_schema",
+            Value::Null,
+            "missing",
+        ),
+        (
+            json!({"response_format": {"type": "structural_tag"}}),
             "response_format",
             Value::Null,
             "not supported yet",
         ),
+        (
+            json!({"guided_json": {"type": "array", "uniqueItems": true}}),
+            "guided_json",
+            json!("invalid_json_schema"),
+            "uniqueItems",
+        ),
+        (
+            json!({"guided_json": {"type": "array", "minItems": 2, "maxItems": 1}}),
+            "guided_json",
+            json!("invalid_json_schema"),
+            "no value",
+        ),
+        (json!({"property_order": "any"}), "property_order", Value::Null, "JSON Schema"),
         (json!({"allow_truncation": true}), "allow_truncation", Value::Null, "constrains"),
         (
             json!({"guided_regex": "[a-z]{40}", "max_tokens": 39}),
