@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::automaton::DEAD;
+use super::automaton::ConfigId;
 use super::compiled::CompiledGrammar;
 use super::error::LimitError;
 use super::limits::Fuel;
@@ -114,6 +114,11 @@ impl DistinctKeys {
             .collect()
     }
 
+    /// Whether a key is open that so far is just one that was there before.
+    fn has_begun_a_known_key(&self) -> bool {
+        self.forbidden_ends().iter().any(|end| end == b"\"")
+    }
+
     /// Tokens in which a whole key could come a second time, ascending.
     pub(crate) fn doubtful_tokens(&self, quotes: &QuotedTokens) -> Vec<TokenId> {
         let open = self.last();
@@ -214,7 +219,7 @@ impl OpenObjects {
 /// Tokens of a vocabulary that hold whole strings.
 #[derive(Debug, Default)]
 pub(crate) struct QuotedTokens {
-    /// By what stands between two quotes of a token, the tokens.
+    /// By what stands between two quotes of a token, or after the last one, the tokens.
     within: FxHashMap<Box<[u8]>, Vec<TokenId>>,
     /// Tokens that could hold two keys.
     with_two_keys: Vec<TokenId>,
@@ -229,7 +234,9 @@ impl QuotedTokens {
                 (0..bytes.len()).filter(|&index| bytes[index] == b'"').collect();
             let between: FxHashSet<&[u8]> =
                 quotes.windows(2).map(|pair| &bytes[pair[0] + 1..pair[1]]).collect();
-            for text in between {
+            // What comes after the last quote may be the beginning of a key, or all of one.
+            let tail = quotes.last().map(|&last| &bytes[last + 1..]);
+            for text in between.into_iter().chain(tail) {
                 found.within.entry(text.into()).or_default().push(token);
             }
             if quotes.len() >= 4 {
@@ -306,14 +313,24 @@ impl Matcher {
         let mut tokens = Vec::new();
         for end in keys.forbidden_ends() {
             fuel.spend(end.len() as u32)?;
-            if self.goes_on_with(&end, fuel)?
-                && let Some(node) = vocabulary.trie().find(&end)
+            let Some((_, rest)) = end.split_last() else { continue };
+            let before_quote = self.after(rest, fuel)?;
+            if !self.generation().automaton.config(before_quote).is_alive_on(b'"') {
+                continue;
+            }
+            let trie = vocabulary.trie();
+            if let Some(node) = trie.find(&end) {
+                tokens.extend(trie.tokens_from(node));
+            }
+            // A key that can only end must not be written up to there either.
+            if self.only_ends_a_string(before_quote)
+                && let Some(token) = trie.find(rest).and_then(|node| trie.token_at(node))
             {
-                tokens.extend(vocabulary.trie().tokens_from(node));
+                tokens.push(token);
             }
         }
         for token in keys.doubtful_tokens(vocabulary.quoted.get(vocabulary)) {
-            if allowed.contains(token) && !self.allows_keys(token)? {
+            if allowed.contains(token) && self.fork().accept(token).is_err() {
                 tokens.push(token);
             }
         }
@@ -324,25 +341,27 @@ impl Matcher {
         Ok(tokens)
     }
 
-    fn allows_keys(&mut self, token: TokenId) -> Result<bool, LimitError> {
-        let allowed = self.accept_keys(token)?;
-        if let (true, Some(keys)) = (allowed, &mut self.distinct) {
-            keys.rollback(1);
-        }
-        Ok(allowed)
-    }
-
-    /// Whether the grammar alone lets bytes follow.
-    fn goes_on_with(&self, bytes: &[u8], fuel: &mut Fuel<'_>) -> Result<bool, LimitError> {
+    /// Where bytes lead, as far as the grammar alone is concerned.
+    fn after(&self, bytes: &[u8], fuel: &mut Fuel<'_>) -> Result<ConfigId, LimitError> {
         let automaton = &self.generation().automaton;
         let mut at = self.state();
         for &byte in bytes {
             at = automaton.edge(automaton.config(at), byte, fuel)?.to;
-            if at == DEAD {
-                return Ok(false);
-            }
         }
-        Ok(true)
+        Ok(at)
+    }
+
+    /// Whether nothing but a quote can come next.
+    fn only_ends_a_string(&self, state: ConfigId) -> bool {
+        let config = self.generation().automaton.config(state);
+        config.is_alive_on(b'"')
+            && config.alive.iter().map(|word| word.count_ones()).sum::<u32>() == 1
+    }
+
+    /// Whether a key that is written up to a state can only become one that is there already.
+    pub(super) fn is_stuck(&self, state: ConfigId) -> bool {
+        let is_repeated = self.distinct.as_ref().is_some_and(|keys| keys.has_begun_a_known_key());
+        is_repeated && self.only_ends_a_string(state)
     }
 }
 

@@ -196,6 +196,10 @@ impl Matcher {
         if next == DEAD || !self.accept_keys(token)? {
             return Err(MatchError::Rejected { token });
         }
+        if self.is_stuck(next) {
+            self.distinct.iter_mut().for_each(|keys| keys.rollback(1));
+            return Err(MatchError::Rejected { token });
+        }
         self.plan = self.plan.take().and_then(|plan| plan.after(token));
         self.history.push(next);
         Ok(())
