@@ -360,8 +360,9 @@ impl Matcher {
 
     /// Whether a key that is written up to a state can only become one that is there already.
     pub(super) fn is_stuck(&self, state: ConfigId) -> bool {
-        let is_repeated = self.distinct.as_ref().is_some_and(|keys| keys.has_begun_a_known_key());
-        is_repeated && self.only_ends_a_string(state)
+        // Asked after every token, so what is rarely true comes first.
+        self.only_ends_a_string(state)
+            && self.distinct.as_ref().is_some_and(|keys| keys.has_begun_a_known_key())
     }
 }
 
