@@ -20,6 +20,7 @@ use super::mask_cache::CachedMask;
 use super::program::{Node, NodeId, Program};
 use super::segments::Segments;
 use super::shapes::Class;
+use super::vocabulary::GrammarVocabulary;
 
 use crate::TokenId;
 
@@ -69,6 +70,8 @@ pub(crate) struct Config {
     pub(crate) has_token_items: bool,
     /// Whether some stack counts rounds, so that the state has a simpler stand-in for masks.
     pub(crate) has_counts: bool,
+    /// Whether some stack holds the progress of an object.
+    pub(crate) has_progress: bool,
     /// Whether an object may be opened here whose keys must differ.
     pub(crate) opens_object: bool,
     /// Least bytes that complete the answer.
@@ -90,6 +93,7 @@ impl Config {
             accepting: closed.accepting,
             has_token_items: facts.has_token_items,
             has_counts: facts.has_counts,
+            has_progress: facts.has_progress,
             opens_object: facts.opens_object,
             finish_bytes: facts.finish_bytes,
             alive: facts.alive,
@@ -121,6 +125,7 @@ impl Config {
 pub(super) struct ConfigFacts {
     pub(super) has_token_items: bool,
     pub(super) has_counts: bool,
+    pub(super) has_progress: bool,
     pub(super) opens_object: bool,
     pub(super) finish_bytes: u32,
     pub(super) alive: [u64; 4],
@@ -241,30 +246,36 @@ impl Automaton {
         id
     }
 
-    /// The state whose counts are abstract, as far as no token of up to `token_bytes_max` bytes
-    /// can tell.
+    /// The state whose registers are abstract, as far as no token of a vocabulary can tell.
     pub(crate) fn abstracted(
         &self,
         id: ConfigId,
-        token_bytes_max: u32,
+        vocabulary: &GrammarVocabulary,
     ) -> Result<ConfigId, LimitError> {
         let config = self.config(id);
-        if !config.has_counts {
+        if !config.has_counts && !config.has_progress {
             return Ok(id);
         }
         if let Some(&known) = config.abstracted.get() {
             return Ok(known);
         }
         let mut builder = self.lock();
-        builder.abstract_counts(&self.program, &config.items, config.accepting, token_bytes_max)?;
+        let bytes = vocabulary.token_bytes_max();
+        let beginnings = &*vocabulary.key_ends().beginnings;
+        let of = (&*config.items, config.accepting);
+        builder.abstract_registers(&self.program, of, bytes, Some(beginnings))?;
         let abstracted = self.intern(&mut builder);
         Ok(*config.abstracted.get_or_init(|| abstracted))
     }
 
-    /// The state of one stack whose top is at another node, all else being equal.
-    pub(crate) fn sibling(&self, item: StackId, node: NodeId) -> Result<ConfigId, LimitError> {
+    /// The state at a node of an object of which nothing is known, with nothing below.
+    pub(crate) fn after_any(
+        &self,
+        node: NodeId,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<ConfigId, LimitError> {
         let mut builder = self.lock();
-        builder.move_top(&self.program, item, node)?;
+        builder.close_any(&self.program, node, fuel)?;
         Ok(self.intern(&mut builder))
     }
 
@@ -297,6 +308,12 @@ impl Automaton {
         items
             .filter(|&item| self.token_node(&builder, item).is_some())
             .min_by_key(|&item| builder.frame(item).finish_bytes)
+    }
+
+    /// Whether a quote may end a key here that is not declared.
+    pub(crate) fn ends_free_key(&self, config: &Config) -> bool {
+        let builder = self.lock();
+        config.items.iter().any(|&item| self.program.ends_free_key(builder.frame(item).node))
     }
 
     /// The token set that an item consumes, and the state that it alone leads to.

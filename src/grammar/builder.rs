@@ -7,8 +7,10 @@ use std::hash::{Hash, Hasher};
 
 use super::automaton::{Config, ConfigFacts, ConfigId};
 use super::error::LimitError;
+use super::hubs::Hubs;
 use super::limits::{Fuel, Limits};
-use super::program::{MemberCosts, Node, NodeId, Program};
+use super::members::Progresses;
+use super::program::{MemberCosts, Node, NodeId, Program, Role};
 use crate::TokenId;
 
 /// A hash-consed stack of frames, by its top.
@@ -33,6 +35,8 @@ pub(crate) struct Frame {
     pub(crate) finish_bytes: u32,
     /// Whether this frame or one below it counts rounds.
     pub(crate) has_counts: bool,
+    /// Whether this frame or one below it holds the progress of an object.
+    pub(crate) has_progress: bool,
 }
 
 /// The outcome of a step, not yet interned.
@@ -57,6 +61,7 @@ pub(crate) struct Builder {
     items_max: usize,
     frames_counted: usize,
     member_costs: MemberCosts,
+    hubs: Hubs,
 }
 
 /// Places that a closure has been to: few as a rule, so a list comes before the set.
@@ -102,6 +107,7 @@ impl Builder {
             height: 0,
             finish_bytes: 0,
             has_counts: false,
+            has_progress: false,
         };
         Self {
             frames: vec![bottom],
@@ -114,6 +120,7 @@ impl Builder {
             items_max: limits.items_max,
             frames_counted: 0,
             member_costs: MemberCosts::default(),
+            hubs: Hubs::default(),
         }
     }
 
@@ -158,6 +165,18 @@ impl Builder {
         self.close(program, fuel)
     }
 
+    /// The closure of a node of an object of which nothing is known, over the bottom.
+    pub(super) fn close_any(
+        &mut self,
+        program: &Program,
+        node: NodeId,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<(), LimitError> {
+        self.clear();
+        self.open.push((node, Progresses::ANY, BOTTOM));
+        self.close(program, fuel)
+    }
+
     /// What follows `items` on a byte.
     pub(super) fn step(
         &mut self,
@@ -198,20 +217,6 @@ impl Builder {
             }
         }
         self.close(program, fuel)
-    }
-
-    /// Makes the outcome one stack, with its top moved to a node that consumes.
-    pub(super) fn move_top(
-        &mut self,
-        program: &Program,
-        item: StackId,
-        node: NodeId,
-    ) -> Result<(), LimitError> {
-        self.clear();
-        let frame = self.frames[item as usize];
-        let moved = self.push_frame(program, node, frame.count, frame.parent)?;
-        self.closed.items.push(moved);
-        Ok(())
     }
 
     /// Adds the items of another state to the outcome.
@@ -258,11 +263,7 @@ impl Builder {
                     self.open.push((start, register, below));
                 }
                 Node::Hub { next } => self.open.push((next, count, parent)),
-                Node::Tick { .. }
-                | Node::Guard { .. }
-                | Node::Unless { .. }
-                | Node::Member { .. }
-                | Node::Close { .. } => {
+                Node::Tick { .. } | Node::Member { .. } | Node::Close { .. } => {
                     if let Some((next, count)) = program.pass(node, count) {
                         self.open.push((next, count, parent));
                     }
@@ -330,6 +331,7 @@ impl Builder {
             height: below.height + 1,
             finish_bytes: below.finish_bytes.saturating_add(cost),
             has_counts: below.has_counts || program.counts(node),
+            has_progress: below.has_progress || program.role(node).is_progress(),
         });
         let frames = &self.frames;
         self.frame_ids.insert_unique(hash, id, |&id| {
@@ -365,6 +367,7 @@ impl Builder {
         let mut facts = ConfigFacts {
             has_token_items: false,
             has_counts: false,
+            has_progress: false,
             opens_object: false,
             finish_bytes: if self.closed.accepting { 0 } else { u32::MAX },
             alive: [0; 4],
@@ -373,6 +376,7 @@ impl Builder {
             let frame = &self.frames[item as usize];
             facts.finish_bytes = facts.finish_bytes.min(frame.finish_bytes);
             facts.has_counts |= frame.has_counts;
+            facts.has_progress |= frame.has_progress;
             facts.opens_object |= program.distinct_keys && program.opens_object(frame.node);
             match program.nodes[frame.node as usize] {
                 Node::Switch(span) => {
@@ -437,25 +441,36 @@ impl Builder {
     }
 
     /// Replaces every stack of `items` by one whose counts are abstract for up to `bytes` more
-    /// bytes, as the next outcome.
-    pub(super) fn abstract_counts(
+    /// bytes, as the next outcome. If it is known what tokens hold of keys, `beginnings`, objects
+    /// that no token can tell apart are made the same too.
+    pub(super) fn abstract_registers(
         &mut self,
         program: &Program,
-        items: &[StackId],
-        accepting: bool,
+        (items, accepting): (&[StackId], bool),
         bytes: u32,
+        beginnings: Option<&[Box<[u8]>]>,
     ) -> Result<(), LimitError> {
         self.clear();
         for &item in items {
             let mut above = Vec::new();
             let mut stack = item;
-            while self.frames[stack as usize].has_counts {
-                above.push(self.frames[stack as usize]);
-                stack = self.frames[stack as usize].parent;
+            loop {
+                let frame = self.frames[stack as usize];
+                if !(frame.has_counts || beginnings.is_some() && frame.has_progress) {
+                    break;
+                }
+                above.push(frame);
+                stack = frame.parent;
             }
             for frame in above.into_iter().rev() {
-                let count = program.abstracted(frame.node, frame.count, bytes);
-                stack = self.push_frame(program, frame.node, count, stack)?;
+                let (node, count) = match (program.role(frame.node), beginnings) {
+                    (Role::ToHub { machine, .. }, Some(beginnings)) => {
+                        let place = (frame.node, frame.count);
+                        self.hubs.stand_in(program, beginnings, machine, place)
+                    }
+                    _ => (frame.node, program.abstracted(frame.node, frame.count, bytes)),
+                };
+                stack = self.push_frame(program, node, count, stack)?;
             }
             self.closed.items.push(stack);
         }

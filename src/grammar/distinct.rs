@@ -3,13 +3,14 @@
 //! A grammar of finitely many places cannot remember the keys that were written, so this is kept
 //! beside it: the text of the answer is read as JSON from where the grammar opens an object, and a
 //! key that was there before may not end. Keys have one spelling in such grammars, so equal keys
-//! are equal texts.
+//! are equal texts. Declared keys are not remembered here: the register of the object knows them.
 
 use std::sync::{Arc, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
-use super::automaton::ConfigId;
+use super::automaton::{Automaton, Config, ConfigId};
 use super::compiled::CompiledGrammar;
 use super::error::LimitError;
 use super::limits::Fuel;
@@ -59,6 +60,28 @@ struct Key {
     before: Option<Arc<Key>>,
 }
 
+/// What a byte means to the grammar.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mark {
+    /// It may open an object.
+    opens: bool,
+    /// It may end a key that the grammar itself would take a second time.
+    ends_key: bool,
+}
+
+impl Mark {
+    /// What a byte means that is read in a state.
+    pub(crate) fn of(automaton: &Automaton, config: &Config, byte: u8) -> Self {
+        Self {
+            opens: byte == b'{' && config.opens_object,
+            ends_key: byte == b'"' && automaton.ends_free_key(config),
+        }
+    }
+}
+
+/// Marks of the bytes of a token; none are there where they say nothing.
+type Marks = SmallVec<[Mark; 32]>;
+
 /// The objects of one answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DistinctKeys {
@@ -69,18 +92,14 @@ pub(crate) struct DistinctKeys {
 }
 
 impl DistinctKeys {
-    /// Takes a token, of which `opens` says at which of its bytes the grammar may open an object.
+    /// Takes a token, of which `marks` says what its bytes mean to the grammar.
     /// False: a key comes a second time, and nothing was taken.
-    pub(crate) fn accept(
-        &mut self,
-        bytes: &[u8],
-        opens: impl Fn(usize) -> bool,
-        quotes: &QuotedTokens,
-    ) -> bool {
+    pub(crate) fn accept(&mut self, bytes: &[u8], marks: &[Mark], quotes: &QuotedTokens) -> bool {
         let mut open = self.last();
         self.text.truncate(open.text_len);
         for (index, &byte) in bytes.iter().enumerate() {
-            if !open.read(byte, opens(index), &mut self.text, quotes) {
+            let mark = marks.get(index).copied().unwrap_or_default();
+            if !open.read(byte, mark, &mut self.text, quotes) {
                 self.text.truncate(self.last().text_len);
                 return false;
             }
@@ -93,6 +112,20 @@ impl DistinctKeys {
     pub(crate) fn rollback(&mut self, count: usize) {
         self.history.truncate(self.history.len().saturating_sub(count));
         self.text.truncate(self.last().text_len);
+    }
+
+    /// Whether no token whatever could repeat a key; cheap to ask.
+    fn has_nothing_to_repeat(&self, vocabulary: &GrammarVocabulary) -> bool {
+        let level = self.history.last().and_then(|open| open.innermost.as_ref());
+        vocabulary.quoted.get(vocabulary).with_two_keys.is_empty()
+            && level.is_none_or(|level| {
+                !level.is_in_tokens
+                    && (level.keys.is_none()
+                        || !matches!(
+                            self.history.last().map(|it| it.string),
+                            Some(InString::Key(_))
+                        ))
+            })
     }
 
     fn last(&self) -> OpenObjects {
@@ -144,9 +177,9 @@ impl Level {
 
 impl OpenObjects {
     /// Reads one byte of JSON; false if a key ends that was there before.
-    fn read(&mut self, byte: u8, opens: bool, text: &mut Vec<u8>, quotes: &QuotedTokens) -> bool {
+    fn read(&mut self, byte: u8, mark: Mark, text: &mut Vec<u8>, quotes: &QuotedTokens) -> bool {
         if self.innermost.is_none() {
-            if byte == b'{' && opens {
+            if byte == b'{' && mark.opens {
                 self.open_level(true);
             }
             return true;
@@ -162,7 +195,7 @@ impl OpenObjects {
             (InString::Value, b'"') => self.string = InString::No,
             (InString::Key(start), b'"') => {
                 self.string = InString::No;
-                return self.end_key(start, text, quotes);
+                return !mark.ends_key || self.end_key(start, text, quotes);
             }
             (InString::Value | InString::Key(_), _) => {}
             (InString::No, _) => self.read_structure(byte),
@@ -239,7 +272,7 @@ impl QuotedTokens {
             for text in between.into_iter().chain(tail) {
                 found.within.entry(text.into()).or_default().push(token);
             }
-            if quotes.len() >= 4 {
+            if quotes.len() >= 4 && bytes.contains(&b':') && bytes.contains(&b',') {
                 found.with_two_keys.push(token);
             }
         }
@@ -274,31 +307,30 @@ impl Matcher {
     /// Takes a token's keys; false: one of them comes a second time.
     pub(super) fn accept_keys(&mut self, token: TokenId) -> Result<bool, LimitError> {
         let Some(mut keys) = self.distinct.take() else { return Ok(true) };
-        let opens = self.openings(token);
+        let marks = self.marks(token);
         let vocabulary = self.grammar().vocabulary();
         let quotes = vocabulary.quoted.get(vocabulary);
-        let accepted = opens.map(|opens| {
-            keys.accept(vocabulary.token_bytes(token), |at| opens & 1 << at.min(63) != 0, quotes)
-        });
+        let accepted =
+            marks.map(|marks| keys.accept(vocabulary.token_bytes(token), &marks, quotes));
         self.distinct = Some(keys);
         accepted
     }
 
-    /// At which of the first bytes of a token the grammar may open an object, a bit for each.
-    fn openings(&self, token: TokenId) -> Result<u64, LimitError> {
+    /// What the bytes of a token mean to the grammar.
+    fn marks(&self, token: TokenId) -> Result<Marks, LimitError> {
         let bytes = self.grammar().vocabulary().token_bytes(token);
-        let mut openings = 0u64;
-        if !bytes.contains(&b'{') {
-            return Ok(openings);
+        let mut marks = Marks::new();
+        if !bytes.iter().any(|byte| matches!(byte, b'{' | b'"')) {
+            return Ok(marks);
         }
         let automaton = &self.generation().automaton;
         let mut fuel = self.fuel();
         let mut at = automaton.config(self.state());
-        for (index, &byte) in bytes.iter().enumerate().take(64) {
-            openings |= u64::from(byte == b'{' && at.opens_object) << index;
+        for &byte in bytes {
+            marks.push(Mark::of(automaton, at, byte));
             at = automaton.config(automaton.edge(at, byte, &mut fuel)?.to);
         }
-        Ok(openings)
+        Ok(marks)
     }
 
     /// The tokens of a mask that would write a key a second time.
@@ -308,6 +340,9 @@ impl Matcher {
         fuel: &mut Fuel<'_>,
     ) -> Result<Vec<TokenId>, LimitError> {
         let Some(keys) = &self.distinct else { return Ok(Vec::new()) };
+        if keys.has_nothing_to_repeat(self.grammar().vocabulary()) {
+            return Ok(Vec::new());
+        }
         let grammar = Arc::clone(self.grammar());
         let vocabulary = grammar.vocabulary();
         let mut tokens = Vec::new();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::automaton::{Automaton, Config, DEAD, START};
 use super::compiled::CompiledGrammar;
+use super::distinct::Mark;
 use super::error::MatchError;
 use super::limits::Fuel;
 use super::mask::has_bit;
@@ -51,9 +52,9 @@ pub fn check_text(grammar: &Arc<CompiledGrammar>, text: &[u8]) -> Result<TextRep
     for &byte in text {
         let mut fuel = Fuel::new(grammar.limits().walk_steps_max);
         let to = automaton.edge(automaton.config(at), byte, &mut fuel)?.to;
-        let opens = automaton.config(at).opens_object;
         let repeats_key = keys.as_mut().is_some_and(|keys| {
-            !keys.accept(&[byte], |_| opens, vocabulary.quoted.get(vocabulary))
+            let mark = Mark::of(automaton, automaton.config(at), byte);
+            !keys.accept(&[byte], &[mark], vocabulary.quoted.get(vocabulary))
         });
         if to == DEAD || repeats_key {
             break;

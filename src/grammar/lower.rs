@@ -77,6 +77,7 @@ struct Lowering<'p, 'f> {
     text_starts: FxHashMap<u32, NodeId>,
     members_starts: FxHashMap<u32, NodeId>,
     starts: FxHashMap<RuleId, NodeId>,
+    bodies: FxHashMap<ExprId, NodeId>,
     pending: Vec<RuleId>,
     lowered: FxHashMap<(ExprId, NodeId), NodeId>,
     consumers: FxHashMap<ExprId, ExprId>,
@@ -102,6 +103,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
             text_starts: FxHashMap::default(),
             members_starts: FxHashMap::default(),
             starts: FxHashMap::default(),
+            bodies: FxHashMap::default(),
             pending: Vec::new(),
             lowered: FxHashMap::default(),
             consumers: FxHashMap::default(),
@@ -132,10 +134,17 @@ impl<'p, 'f> Lowering<'p, 'f> {
         if let Some(&start) = self.starts.get(&rule) {
             return start;
         }
+        // Rules that say the same are one, and so are the states and masks within.
+        let body = self.pool.rule(rule).body;
+        if let Some(&start) = self.bodies.get(&body) {
+            self.starts.insert(rule, start);
+            return start;
+        }
         let before = std::mem::take(&mut self.role);
         let start = self.reserve();
         self.role = before;
         self.starts.insert(rule, start);
+        self.bodies.insert(body, start);
         self.pending.push(rule);
         start
     }

@@ -78,6 +78,30 @@ impl Mask {
                 }
             }
         };
+        Self::of_form(form, words, total)
+    }
+
+    /// The mask of some tokens, ascending and distinct, and of `base`, which has none of them.
+    /// Counts its bytes in `total`.
+    pub(crate) fn of_tokens(
+        base: Option<Arc<[u32]>>,
+        tokens: Vec<TokenId>,
+        words: usize,
+        total: &Arc<AtomicUsize>,
+    ) -> Self {
+        let form = match base {
+            _ if tokens.len() > listed_max(words) => {
+                let mut bits = base.map_or_else(|| vec![0; words], |base| base.to_vec());
+                tokens.iter().for_each(|&token| set_bit(&mut bits, token));
+                Form::Bits(bits.into())
+            }
+            None => Form::List(tokens.into()),
+            Some(base) => Form::Patched { base, more: tokens.into() },
+        };
+        Self::of_form(form, words, total)
+    }
+
+    fn of_form(form: Form, words: usize, total: &Arc<AtomicUsize>) -> Self {
         let count = match &form {
             Form::List(list) => list.len(),
             Form::Patched { base, more } => count_bits(base) + more.len(),

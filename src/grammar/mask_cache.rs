@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use super::automaton::{Automaton, ConfigId};
 use super::builder::{BOTTOM, Builder, StackId};
+use super::key_places::KeyPlaces;
 use super::mask::Mask;
 
 /// A mask, and what else the walk has found out.
@@ -39,6 +40,8 @@ type Key = Box<[u32]>;
 #[derive(Default)]
 pub(crate) struct MaskCache {
     entries: Mutex<FxHashMap<Key, Entry>>,
+    /// Those of places in keys.
+    pub(super) keys: KeyPlaces,
 }
 
 /// Ends the frames of an item that go on below the cut.

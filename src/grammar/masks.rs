@@ -12,7 +12,7 @@ use super::limits::Fuel;
 use super::mask::{clear_bit, has_bit, set_bit};
 use super::mask_cache::{CachedMask, MaskCache, finish_below};
 use super::mask_walk::{MaskWalk, Walked};
-use super::program::{NO_WAY, Node, Program};
+use super::program::{NO_WAY, Node, Program, Role};
 use super::vocabulary::GrammarVocabulary;
 use crate::TokenId;
 
@@ -66,9 +66,13 @@ impl MaskMaker<'_> {
         if let Some(known) = config.mask.get() {
             return Ok(Arc::clone(known));
         }
-        let simple = self.automaton.abstracted(id, self.vocabulary.token_bytes_max())?;
+        if let Some(mask) = self.key_mask(id, fuel)? {
+            return Ok(Arc::clone(config.mask.get_or_init(|| Arc::new(mask))));
+        }
+        let simple = self.automaton.abstracted(id, self.vocabulary)?;
         let mask = if simple != id {
-            self.mask(simple, fuel)?
+            let mask = self.mask(simple, fuel)?;
+            self.for_object(id, mask)
         } else if let Some(known) = self.cache.find(self.automaton, id) {
             known
         } else {
@@ -80,10 +84,38 @@ impl MaskMaker<'_> {
         Ok(Arc::clone(config.mask.get_or_init(|| mask)))
     }
 
+    /// The mask of a state whose objects another one's stood for: what it takes to finish differs.
+    fn for_object(&self, id: ConfigId, mask: Arc<CachedMask>) -> Arc<CachedMask> {
+        let config = self.automaton.config(id);
+        let Some(over_cut) = mask.finish_bytes_over_cut.filter(|_| config.has_progress) else {
+            return mask;
+        };
+        let program = self.automaton.program();
+        let builder = self.automaton.lock();
+        let lowest = config.items.iter().map(|&item| builder.frame(item).height).min();
+        let floor = lowest.unwrap_or(0).saturating_sub(mask.floor_below_items);
+        let more_of = |item: StackId| {
+            let (mut stack, mut more) = (item, 0u32);
+            while stack != BOTTOM && builder.frame(stack).height >= floor {
+                let frame = builder.frame(stack);
+                if let Role::ToHub { machine, .. } = program.role(frame.node) {
+                    let below = builder.frame(frame.parent).finish_bytes;
+                    let member = program.machines[machine as usize].member_bytes_max();
+                    more = more.saturating_add(frame.finish_bytes.saturating_sub(below) + member);
+                }
+                stack = frame.parent;
+            }
+            more
+        };
+        let more = config.items.iter().map(|&item| more_of(item)).max().unwrap_or(0);
+        Arc::new(CachedMask {
+            mask: Arc::clone(&mask.mask),
+            finish_bytes_over_cut: Some(over_cut.saturating_add(more)),
+            floor_below_items: mask.floor_below_items,
+        })
+    }
+
     fn walk(&self, id: ConfigId, fuel: &mut Fuel<'_>) -> Result<(u32, CachedMask), LimitError> {
-        if let Some(found) = self.by_difference(id, fuel)? {
-            return Ok(found);
-        }
         let config = self.automaton.config(id);
         let mut bits = vec![0u32; self.vocabulary.mask_words()];
         let loop_tokens = self.loop_tokens(id, fuel)?;

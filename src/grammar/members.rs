@@ -3,12 +3,15 @@
 //! What has been written so far is a [`Progress`]; the key that comes next moves it on. The rules
 //! are exact: a key is allowed only if the object can still be completed after it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use indexmap::IndexSet;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::program::{NO_WAY, NodeId};
+use super::regular::DfaArm;
+use super::text::TextMachine;
 
 /// A key that may be written: an index into [`MemberRules::keys`], or one more for free keys.
 pub(crate) type KeyId = u32;
@@ -56,7 +59,7 @@ pub(crate) struct Progress {
     /// Members so far; only where their number matters.
     count: u32,
     /// Declared keys that were written; only as far as it matters.
-    seen: SmallVec<[u64; 2]>,
+    seen: KeySet,
 }
 
 impl Progress {
@@ -65,11 +68,7 @@ impl Progress {
     }
 
     fn add(&mut self, key: KeyId) {
-        let word = key as usize / 64;
-        if self.seen.len() <= word {
-            self.seen.resize(word + 1, 0);
-        }
-        self.seen[word] |= 1 << (key % 64);
+        insert(&mut self.seen, key);
     }
 }
 
@@ -86,12 +85,32 @@ pub(crate) struct Machine {
     rests: Vec<u32>,
     /// For each state of the key: the keys that it may become, and the least bytes to their ends.
     reaches: Vec<Box<[(KeyId, u32)]>>,
-    /// Sets of keys that guards ask about.
-    sets: Vec<Box<[KeyId]>>,
+    /// Sets of keys, by their numbers.
+    sets: IndexSet<KeySet>,
     /// The node at which each key is written; 0: there is none.
     member_nodes: Vec<NodeId>,
     /// Bytes before the first state of a key.
     quote_bytes: u32,
+    /// Where the value of each key starts; 0: it has none.
+    value_starts: Vec<NodeId>,
+    /// What a token can see of the object from outside of its keys, beside its progress.
+    outside: Outside,
+    member_bytes_max: OnceLock<u32>,
+}
+
+/// What tokens can see of an object from outside of its keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Outside {
+    /// What ends it.
+    pub(crate) close: Box<[u8]>,
+    /// Whitespace in its gaps, at most.
+    pub(crate) gap_max: u32,
+    /// The first node of its keys, if they are quoted; what it is differs from object to object.
+    pub(crate) first_key: Option<NodeId>,
+    /// The node after a value.
+    pub(crate) after_value: NodeId,
+    /// Where the key is one that nobody declared, whatever comes.
+    pub(crate) free_key: Option<NodeId>,
 }
 
 /// Bytes that separate two members, and that end an object.
@@ -115,15 +134,62 @@ impl Machine {
             bytes: unknown.clone(),
             rests: unknown,
             reaches,
-            sets: Vec::new(),
+            sets: IndexSet::default(),
             member_nodes: vec![0; keys],
             quote_bytes: u32::from(is_quoted),
+            value_starts: vec![0; keys],
+            outside: Outside::default(),
+            member_bytes_max: OnceLock::new(),
         }
     }
 
     /// Says at which node a key is written.
     pub(super) fn set_member_node(&mut self, key: KeyId, node: NodeId) {
         self.member_nodes[key as usize] = node;
+    }
+
+    /// Says where the value of a key starts.
+    pub(super) fn set_value_start(&mut self, key: KeyId, start: NodeId) {
+        self.value_starts[key as usize] = start;
+    }
+
+    /// Where the value of a key starts; 0: it has none.
+    pub(super) fn value_start(&self, key: KeyId) -> NodeId {
+        self.value_starts[key as usize]
+    }
+
+    /// Says what tokens can see from outside.
+    pub(super) fn set_outside(&mut self, outside: Outside) {
+        self.outside = outside;
+    }
+
+    /// What tokens can see from outside of the keys.
+    pub(super) fn outside(&self) -> &Outside {
+        &self.outside
+    }
+
+    /// Most bytes by which one more member can lengthen what it takes to finish, and what it may
+    /// take itself.
+    pub(super) fn member_bytes_max(&self) -> u32 {
+        *self.member_bytes_max.get_or_init(|| self.find_member_bytes_max())
+    }
+
+    fn find_member_bytes_max(&self) -> u32 {
+        let rests = |&(key, bytes): &(KeyId, u32)| {
+            let rest = self.rests[key as usize];
+            if rest == NO_WAY { 0 } else { bytes.saturating_add(rest) }
+        };
+        let member = self.reaches.iter().flatten().map(rests).max().unwrap_or(0);
+        let is_settled = matches!(&*self.rules.presence, [only] if only.forbidden.is_empty());
+        let more = if is_settled && self.rules.max.is_none() {
+            0
+        } else {
+            // Whatever the object may come to lack.
+            let all = self.bytes.iter().filter(|bytes| **bytes != NO_WAY);
+            let sum = all.fold(0u32, |sum, bytes| sum.saturating_add(bytes + COMMA_BYTES));
+            sum.saturating_mul(1 + self.rules.min)
+        };
+        member.saturating_add(more)
     }
 
     /// The nodes at which keys are written, with their keys.
@@ -133,17 +199,70 @@ impl Machine {
     }
 
     /// The number of a set of keys.
-    pub(super) fn set(&mut self, keys: &[KeyId]) -> u32 {
-        let known = self.sets.iter().position(|set| **set == *keys);
-        known.unwrap_or_else(|| {
-            self.sets.push(keys.into());
-            self.sets.len() - 1
-        }) as u32
+    pub(super) fn set(&mut self, keys: KeySet) -> u32 {
+        self.sets.insert_full(keys).0 as u32
     }
 
-    /// Keys that a state of the key may become, ascending.
-    pub(super) fn keys_from(&self, state: u32) -> Vec<KeyId> {
-        self.reaches[state as usize].iter().map(|&(key, _)| key).collect()
+    /// The keys of a set.
+    pub(crate) fn key_set(&self, set: u32) -> &[u64] {
+        self.sets.get_index(set as usize).map_or(&[], |keys| keys)
+    }
+
+    /// Keys that a state of the key may become.
+    pub(super) fn keys_from(&self, state: u32) -> KeySet {
+        let mut keys = KeySet::new();
+        self.reaches[state as usize].iter().for_each(|&(key, _)| insert(&mut keys, key));
+        keys
+    }
+
+    /// The state in which a key is one that nobody declared, if every text is a key, and as long
+    /// as such a key may come, may become one at any byte.
+    pub(super) fn free_state(&self, keys: &TextMachine) -> Option<usize> {
+        let is_final = |state: usize| {
+            let arms = &keys.states[state].arms;
+            !arms.is_empty() && arms.iter().all(|arm| arm.next as usize == state)
+        };
+        let free = (0..keys.states.len()).find(|&state| is_final(state))?;
+        let takes_all = covered(&keys.states[free].arms);
+        let reached = self.keys_from(free as u32);
+        let is_like = |state: usize| {
+            let reaches = self.keys_from(state as u32);
+            covered(&keys.states[state].arms) == takes_all
+                && reached
+                    .iter()
+                    .enumerate()
+                    .all(|(word, keys)| keys & !reaches.get(word).copied().unwrap_or(0) == 0)
+        };
+        (0..keys.states.len()).all(is_like).then_some(free)
+    }
+
+    /// What a progress means.
+    fn facts(&self, progress: &Progress) -> Facts {
+        let mut addable = KeySet::new();
+        let keys = 0..self.bytes.len() as KeyId;
+        keys.filter(|&key| self.may_come_next(progress, key))
+            .for_each(|key| insert(&mut addable, key));
+        Facts { addable, may_close: self.may_close(progress) }
+    }
+
+    /// What holds of every progress there could be.
+    fn facts_of_any(&self) -> Facts {
+        let mut addable = KeySet::new();
+        let keys = 0..self.bytes.len() as KeyId;
+        keys.filter(|&key| self.is_possible(key)).for_each(|key| insert(&mut addable, key));
+        Facts { addable, may_close: true }
+    }
+
+    /// Whether a key may be the next one.
+    fn may_come_next(&self, progress: &Progress, key: KeyId) -> bool {
+        let is_simple = self.rules.order == KeyOrder::Any
+            && self.rules.max.is_none()
+            && matches!(&*self.rules.presence, [only] if only.forbidden.is_empty());
+        if is_simple {
+            // Every other key may still come after it.
+            return self.is_possible(key) && !(self.is_declared(key) && progress.has(key));
+        }
+        self.after(progress, key).is_some()
     }
 
     /// Says how many bytes come after a key at least.
@@ -154,7 +273,8 @@ impl Machine {
         self.bytes[key as usize] = (start[at].1 + self.quote_bytes).saturating_add(rest);
     }
 
-    fn is_declared(&self, key: KeyId) -> bool {
+    /// Whether a key is one of the declared ones.
+    pub(crate) fn is_declared(&self, key: KeyId) -> bool {
         key < self.rules.declared
     }
 
@@ -295,13 +415,6 @@ impl Machine {
             })
     }
 
-    /// Whether one of a set of keys may come next.
-    pub(crate) fn may_add(&self, progress: &Progress, set: u32) -> bool {
-        self.sets
-            .get(set as usize)
-            .is_some_and(|keys| keys.iter().any(|&key| self.after(progress, key).is_some()))
-    }
-
     /// Least bytes to the end of the object from the end of a key.
     pub(crate) fn bytes_after_key(&self, progress: &Progress, key: KeyId) -> u32 {
         let Some(after) = self.after(progress, key) else { return NO_WAY };
@@ -367,21 +480,76 @@ struct Outlook<'p> {
     next: Option<KeyId>,
 }
 
+/// The characters that some arms take.
+fn covered(arms: &[DfaArm]) -> SmallVec<[(u32, u32); 4]> {
+    let mut ranges: SmallVec<[(u32, u32); 4]> = SmallVec::new();
+    for arm in arms {
+        match ranges.last_mut() {
+            Some(last) if last.1 + 1 == arm.low => last.1 = arm.high,
+            _ => ranges.push((arm.low, arm.high)),
+        }
+    }
+    ranges
+}
+
+/// A set of keys: bit `k % 64` of word `k / 64` is key `k`.
+pub(crate) type KeySet = SmallVec<[u64; 2]>;
+
+/// Adds a key to a set.
+pub(crate) fn insert(set: &mut KeySet, key: KeyId) {
+    let word = key as usize / 64;
+    if set.len() <= word {
+        set.resize(word + 1, 0);
+    }
+    set[word] |= 1 << (key % 64);
+}
+
+/// What a progress means for its object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// Keys that may come next.
+    addable: KeySet,
+    /// Whether the object may end.
+    pub(crate) may_close: bool,
+}
+
+impl Facts {
+    /// Whether one of a set of keys may come next.
+    pub(crate) fn may_add(&self, keys: &[u64]) -> bool {
+        self.addable.iter().zip(keys).any(|(a, b)| a & b != 0)
+    }
+
+    /// Whether a key may come next.
+    pub(crate) fn may_add_key(&self, key: KeyId) -> bool {
+        self.addable.get(key as usize / 64).is_some_and(|word| word >> (key % 64) & 1 == 1)
+    }
+
+    /// Whether any key may come next.
+    pub(crate) fn may_go_on(&self) -> bool {
+        self.addable.iter().any(|word| *word != 0)
+    }
+}
+
 /// The progresses that are met, each with a number: what a stack frame holds.
 #[derive(Debug)]
 pub(crate) struct Progresses {
     known: Mutex<IndexSet<Progress>>,
+    /// By object and number.
+    facts: Mutex<FxHashMap<(u32, u32), Arc<Facts>>>,
 }
 
 impl Default for Progresses {
     fn default() -> Self {
-        Self { known: Mutex::new(IndexSet::from([Progress::default()])) }
+        let known = Mutex::new(IndexSet::from([Progress::default()]));
+        Self { known, facts: Mutex::default() }
     }
 }
 
 impl Progresses {
     /// The number of the progress before any member.
     pub(crate) const START: u32 = 0;
+    /// Stands for any progress: whatever may be possible is.
+    pub(crate) const ANY: u32 = u32::MAX;
 
     /// The number of a progress.
     pub(crate) fn number(&self, progress: Progress) -> u32 {
@@ -393,5 +561,17 @@ impl Progresses {
     pub(crate) fn get(&self, number: u32) -> Progress {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get_index(number as usize).cloned().unwrap_or_default()
+    }
+
+    /// What the progress with a number means for an object, given with its own number.
+    pub(crate) fn facts(&self, machine: &Machine, of: u32, number: u32) -> Arc<Facts> {
+        let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = facts.entry((of, number)).or_insert_with(|| {
+            Arc::new(match number {
+                Self::ANY => machine.facts_of_any(),
+                _ => machine.facts(&self.get(number)),
+            })
+        });
+        Arc::clone(found)
     }
 }

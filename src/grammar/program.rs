@@ -2,7 +2,9 @@
 
 use super::charloop::CharLoop;
 use super::expr::TokenSet;
-use super::members::{Machine, Progress, Progresses};
+use std::sync::Arc;
+
+use super::members::{Facts, KeyId, Machine, Progress, Progresses};
 
 /// Index of a node in its program.
 pub(crate) type NodeId = u32;
@@ -30,10 +32,6 @@ pub(crate) enum Node {
     /// A character is done: the register counts how many more may come, and it takes at least
     /// `needs` of them to end the text from `next`.
     Tick { next: NodeId, needs: u32 },
-    /// Go on only if one of a set of keys may come next.
-    Guard { machine: u32, set: u32, next: NodeId },
-    /// Go on only if none of a set of keys may come next.
-    Unless { machine: u32, set: u32, next: NodeId },
     /// A key is written.
     Member { machine: u32, key: u32, next: NodeId },
     /// Where the next member starts or the object ends; what that takes the register says.
@@ -58,6 +56,13 @@ pub(crate) enum Role {
     Key { machine: u32, state: u32 },
     /// Progress of an object, on the way to a state of the key or past its end.
     InKey { machine: u32 },
+}
+
+impl Role {
+    /// Whether the register is the progress of an object.
+    pub(crate) fn is_progress(self) -> bool {
+        matches!(self, Self::ToHub { .. } | Self::Key { .. } | Self::InKey { .. })
+    }
 }
 
 /// A run of arms or of targets.
@@ -119,6 +124,8 @@ pub(crate) struct Program {
     pub(crate) char_loops: Vec<(NodeId, CharLoop)>,
     /// What registers mean, by node; empty if all are plain.
     pub(crate) roles: Vec<Role>,
+    /// For nodes on the way to a key or in one: the set of keys that may come of it.
+    pub(crate) key_sets: Vec<u32>,
     /// The rules of objects.
     pub(crate) machines: Vec<Machine>,
     /// How far objects have come, by the numbers that registers hold.
@@ -162,6 +169,18 @@ impl Program {
             && matches!(self.nodes[node as usize], Node::Switch(span) if opens(span))
     }
 
+    /// Whether a quote at this node ends a key that is not declared.
+    pub(crate) fn ends_free_key(&self, node: NodeId) -> bool {
+        let (Role::Key { .. }, Node::Switch(span)) = (self.role(node), self.nodes[node as usize])
+        else {
+            return false;
+        };
+        self.follow(span, b'"').is_some_and(|next| match self.nodes[next as usize] {
+            Node::Member { machine, key, .. } => !self.machines[machine as usize].is_declared(key),
+            _ => false,
+        })
+    }
+
     /// What the register of a frame at a node means.
     #[inline]
     pub(crate) fn role(&self, node: NodeId) -> Role {
@@ -178,6 +197,8 @@ impl Program {
             Role::Plain | Role::Characters { .. } | Role::InCharacter { .. } => {
                 self.costs[node as usize]
             }
+            Role::ToHub { .. } if count == Progresses::ANY => self.costs[node as usize],
+            Role::Key { .. } | Role::InKey { .. } if count == Progresses::ANY => 0,
             Role::ToHub { .. } | Role::Key { .. } | Role::InKey { .. } => {
                 if let Some(&cost) = known.get(&(node, count)) {
                     return cost;
@@ -220,20 +241,6 @@ impl Program {
                 least(&mut self.arms(span).iter().map(|arm| arm.next)).saturating_add(1)
             }
             Node::Split(span) => least(&mut self.targets(span).iter().copied()),
-            Node::Guard { machine, set, next } => {
-                if self.machines[machine as usize].may_add(at.1, set) {
-                    self.member_cost(next, at, known)
-                } else {
-                    NO_WAY
-                }
-            }
-            Node::Unless { machine, set, next } => {
-                if self.machines[machine as usize].may_add(at.1, set) {
-                    NO_WAY
-                } else {
-                    self.member_cost(next, at, known)
-                }
-            }
             Node::Member { machine, key, .. } => {
                 self.machines[machine as usize].bytes_after_key(at.1, key)
             }
@@ -248,24 +255,12 @@ impl Program {
                 count::FREE => Some((next, count::FREE)),
                 _ => (register > needs).then(|| (next, register - 1)),
             },
-            Node::Guard { machine, set, next } => {
-                let progress = self.progresses.get(register);
-                let passes = self.machines[machine as usize].may_add(&progress, set);
-                passes.then_some((next, register))
-            }
-            Node::Unless { machine, set, next } => {
-                let progress = self.progresses.get(register);
-                let passes = !self.machines[machine as usize].may_add(&progress, set);
-                passes.then_some((next, register))
-            }
             Node::Member { machine, key, next } => {
-                let progress = self.progresses.get(register);
-                let after = self.machines[machine as usize].after(&progress, key)?;
-                Some((next, self.progresses.number(after)))
+                let after = self.after_key(machine, register, key)?;
+                Some((next, after))
             }
             Node::Close { machine, next } => {
-                let progress = self.progresses.get(register);
-                self.machines[machine as usize].may_close(&progress).then_some((next, 0))
+                self.facts(machine, register).may_close.then_some((next, 0))
             }
             _ => None,
         }
@@ -277,13 +272,38 @@ impl Program {
             || matches!(self.role(node), Role::Characters { .. } | Role::InCharacter { .. })
     }
 
-    /// Whether the register leaves room for the character that is under way at a node.
+    /// Whether the register leaves room for what is under way at a node: the character, or a key
+    /// that may come.
     #[inline]
     pub(crate) fn has_room(&self, node: NodeId, register: u32) -> bool {
         match self.role(node) {
             Role::InCharacter { least, .. } => register >= least,
+            Role::Key { machine, .. } | Role::InKey { machine } => {
+                self.may_add(machine, register, self.key_sets[node as usize])
+            }
             _ => true,
         }
+    }
+
+    /// What an object's progress means for it.
+    pub(crate) fn facts(&self, machine: u32, register: u32) -> Arc<Facts> {
+        self.progresses.facts(&self.machines[machine as usize], machine, register)
+    }
+
+    /// Whether one of a set of keys may come next.
+    pub(crate) fn may_add(&self, machine: u32, register: u32, set: u32) -> bool {
+        let keys = self.machines[machine as usize].key_set(set);
+        self.facts(machine, register).may_add(keys)
+    }
+
+    /// The register after a key, if the key may come.
+    pub(crate) fn after_key(&self, machine: u32, register: u32, key: KeyId) -> Option<u32> {
+        if register == Progresses::ANY {
+            return Some(register);
+        }
+        let progress = self.progresses.get(register);
+        let after = self.machines[machine as usize].after(&progress, key)?;
+        Some(self.progresses.number(after))
     }
 
     /// The register that stands for `register` as long as at most `rounds` more are counted.

@@ -9,6 +9,7 @@ use super::charloop::LoopChars;
 use super::charsplit::CharSplit;
 use super::compiled::CompiledGrammar;
 use super::distinct::LazyQuotedTokens;
+use super::key_ends::{KeyEnds, LazyKeyEnds};
 use super::mask::{Mask, set_bit};
 use super::shapes::Shapes;
 use super::trie::{TOKEN_BYTES_MAX, Trie};
@@ -35,6 +36,7 @@ pub struct GrammarVocabulary {
     text_tokens: Arc<[u32]>,
     is_byte_complete: bool,
     pub(super) quoted: LazyQuotedTokens,
+    key_ends: LazyKeyEnds,
     /// What is inside strings, and what is not: nearly every grammar has some.
     splits: Vec<Arc<CharSplit>>,
     masks: Mutex<FxHashMap<u64, Weak<Mask>>>,
@@ -100,6 +102,7 @@ impl GrammarVocabulary {
             text_tokens: text_tokens.into(),
             is_byte_complete: singles == 256,
             quoted: LazyQuotedTokens::default(),
+            key_ends: LazyKeyEnds::default(),
             masks: Mutex::default(),
             mask_bytes: Arc::default(),
             mask_bytes_max,
@@ -204,6 +207,20 @@ impl GrammarVocabulary {
             masks.retain(|_, mask| mask.strong_count() > 0);
         }
         mask
+    }
+
+    /// The mask of some tokens, ascending and distinct, and of a base that has none of them.
+    pub(crate) fn mask_of_tokens(
+        &self,
+        base: Option<Arc<[u32]>>,
+        tokens: Vec<TokenId>,
+    ) -> Arc<Mask> {
+        Arc::new(Mask::of_tokens(base, tokens, self.words, &self.mask_bytes))
+    }
+
+    /// What tokens hold of the ends and beginnings of keys.
+    pub(crate) fn key_ends(&self) -> &KeyEnds {
+        self.key_ends.get(self)
     }
 
     pub(super) fn register(&self, grammar: &Arc<CompiledGrammar>) {

@@ -302,7 +302,8 @@ impl Automaton {
             return Ok(known);
         }
         let mut builder = self.lock();
-        builder.abstract_counts(&self.program, &config.items, config.accepting, bytes)?;
+        let of = (&*config.items, config.accepting);
+        builder.abstract_registers(&self.program, of, bytes, None)?;
         let abstracted = self.intern(&mut builder);
         drop(builder);
         let mut known = self.abstracted_for.lock().unwrap_or_else(PoisonError::into_inner);

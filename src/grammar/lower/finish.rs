@@ -5,7 +5,7 @@ use crate::grammar::charloop::CharLoop;
 use crate::grammar::error::GrammarError;
 use crate::grammar::expr::RuleId;
 use crate::grammar::limits::Fuel;
-use crate::grammar::members::{Progress, Progresses};
+use crate::grammar::members::{KeySet, Progress, Progresses, insert};
 use crate::grammar::program::{Arm, ByteClasses, NO_WAY, Node, NodeId, Program, Role, Span};
 use rustc_hash::FxHashMap;
 
@@ -41,11 +41,74 @@ pub(super) fn finish(
             graph.roles
         },
         machines: graph.machines,
+        key_sets: Vec::new(),
         progresses: Progresses::default(),
         distinct_keys: graph.pool.has_distinct_keys(),
     };
     program.char_loops = CharLoop::find_all(&program);
+    find_key_sets(&mut program, fuel)?;
     Ok(program)
+}
+
+/// Finds out which keys may come of the nodes on the way to one and in one.
+fn find_key_sets(program: &mut Program, fuel: &mut Fuel<'_>) -> Result<(), GrammarError> {
+    program.key_sets = vec![NO_SET; program.roles.len()];
+    for node in 0..program.roles.len() {
+        let of_state = match program.roles[node] {
+            Role::Key { machine, state } => Some((machine, state)),
+            _ => None,
+        };
+        if let Some((machine, state)) = of_state {
+            let machine = &mut program.machines[machine as usize];
+            let keys = machine.keys_from(state);
+            fuel.spend(1 + keys.len() as u32)?;
+            program.key_sets[node] = machine.set(keys);
+        }
+    }
+    for node in 0..program.roles.len() as NodeId {
+        find_key_set(program, node, fuel)?;
+    }
+    Ok(())
+}
+
+/// Stands for the set of a node that is not known yet.
+const NO_SET: u32 = u32::MAX;
+
+/// The set of one node, if it is on the way to a key: what lies between two states has no cycle.
+fn find_key_set(
+    program: &mut Program,
+    node: NodeId,
+    fuel: &mut Fuel<'_>,
+) -> Result<Option<u32>, GrammarError> {
+    let machine = match program.roles[node as usize] {
+        Role::Key { .. } => return Ok(Some(program.key_sets[node as usize])),
+        Role::InKey { machine } => machine,
+        _ => return Ok(None),
+    };
+    if program.key_sets[node as usize] != NO_SET {
+        return Ok(Some(program.key_sets[node as usize]));
+    }
+    fuel.spend(1)?;
+    let nexts: Vec<NodeId> = match program.nodes[node as usize] {
+        Node::Switch(span) => program.arms(span).iter().map(|arm| arm.next).collect(),
+        Node::Split(span) => program.targets(span).to_vec(),
+        _ => Vec::new(),
+    };
+    let mut keys = KeySet::new();
+    if let Node::Member { key, .. } = program.nodes[node as usize] {
+        insert(&mut keys, key);
+    }
+    for next in nexts {
+        let Some(set) = find_key_set(program, next, fuel)? else { continue };
+        let more = program.machines[machine as usize].key_set(set);
+        if keys.len() < more.len() {
+            keys.resize(more.len(), 0);
+        }
+        keys.iter_mut().zip(more).for_each(|(word, more)| *word |= more);
+    }
+    let set = program.machines[machine as usize].set(keys);
+    program.key_sets[node as usize] = set;
+    Ok(Some(set))
 }
 
 fn is_plain(roles: &[Role]) -> bool {
@@ -108,11 +171,9 @@ fn cost_of(graph: &Graph, node: NodeId, costs: &[u32]) -> u32 {
             };
             object.saturating_add(cost(start)).saturating_add(cost(next))
         }
-        Node::Tick { next, .. }
-        | Node::Guard { next, .. }
-        | Node::Unless { next, .. }
-        | Node::Member { next, .. }
-        | Node::Close { next, .. } => cost(next),
+        Node::Tick { next, .. } | Node::Member { next, .. } | Node::Close { next, .. } => {
+            cost(next)
+        }
         Node::Switch(span) => {
             let arms = &graph.arms[span.range()];
             least(&mut arms.iter().map(|arm| cost(arm.next))).saturating_add(1)
@@ -179,8 +240,6 @@ fn for_each_successor(graph: &Graph, node: NodeId, mut visit: impl FnMut(NodeId)
         }
         Node::Token { next, .. }
         | Node::Tick { next, .. }
-        | Node::Guard { next, .. }
-        | Node::Unless { next, .. }
         | Node::Member { next, .. }
         | Node::Hub { next }
         | Node::Close { next, .. } => visit(next),

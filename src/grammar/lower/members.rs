@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::Lowering;
 use crate::grammar::error::{GrammarError, LimitError};
 use crate::grammar::expr::Members;
-use crate::grammar::members::{KeyId, KeyOrder, Machine, Progresses};
+use crate::grammar::members::{KeyId, Machine, Outside, Progresses};
 use crate::grammar::program::{Arm, Node, NodeId, Program, Role};
-use crate::grammar::regular::DfaArm;
 use crate::grammar::text::TextMachine;
 
 /// What JSON takes for whitespace.
@@ -59,16 +60,22 @@ impl Lowering<'_, '_> {
         let hub = self.reserve();
         let after_value = self.gap(members.gap_max, hub)?;
         let mut member_nodes = Vec::with_capacity(members.values.len());
+        let mut colons: FxHashMap<NodeId, NodeId> = FxHashMap::default();
         for (key, value) in members.values.iter().enumerate() {
             self.role = Role::ToHub { machine, is_first: false };
             let next = match value {
                 None => after_value,
                 Some(rule) => {
                     let start = self.rule_start(*rule);
-                    let value = self.push(Node::Call { start, next: after_value })?;
-                    let value = self.gap(members.gap_max, value)?;
-                    let colon = self.switch(&[Arm { low: b':', high: b':', next: value }])?;
-                    self.gap(members.gap_max, colon)?
+                    self.machines[machine as usize].set_value_start(key as KeyId, start);
+                    match colons.get(&start) {
+                        Some(&known) => known,
+                        None => {
+                            let colon = self.lower_colon(start, members.gap_max, after_value)?;
+                            colons.insert(start, colon);
+                            colon
+                        }
+                    }
                 }
             };
             self.role = Role::InKey { machine };
@@ -77,61 +84,51 @@ impl Lowering<'_, '_> {
             member_nodes.push(node);
         }
         self.role = Role::InKey { machine };
-        let key = self.lower_keys(members, machine, &member_nodes)?;
+        let walk = KeyWalk { keys: &keys, machine, member_nodes: &member_nodes, is_quoted };
+        let (key, states) = self.lower_keys(&walk)?;
+        let free_state = self.machines[machine as usize].free_state(&keys);
+        self.machines[machine as usize].set_outside(Outside {
+            close: members.close.clone(),
+            gap_max: members.gap_max,
+            first_key: states.first().copied().filter(|_| is_quoted),
+            after_value,
+            free_key: free_state.and_then(|state| states.get(state).copied()),
+        });
         let another = self.gap(members.gap_max, key)?;
         let comma = self.switch(&[Arm { low: b',', high: b',', next: another }])?;
-
-        let any = self.machines[machine as usize].keys_from(0);
-        let set = self.machines[machine as usize].set(&any);
         self.role = Role::Plain;
         let end = self.lower_literal(&members.close, Program::RETURN)?;
         let end = self.push(Node::Close { machine, next: end })?;
         self.role = Role::InKey { machine };
-        let more = self.push(Node::Guard { machine, set, next: comma })?;
-        let ways = self.split(&[more, end])?;
+        let ways = self.split(&[comma, end])?;
         self.nodes[hub as usize] = Node::Hub { next: ways };
 
-        let first = self.push(Node::Guard { machine, set, next: key })?;
-        let ways = self.split(&[first, end])?;
+        let ways = self.split(&[key, end])?;
         self.role = Role::ToHub { machine, is_first: true };
         let first_hub = self.push(Node::Hub { next: ways })?;
         let start = self.gap(members.gap_max, first_hub)?;
         Ok(self.lower_literal(&members.open, start)?)
     }
 
-    /// The keys; the node before the first byte of one, the quote included.
-    ///
-    /// As long as a free key may come, every beginning of a declared key may become one, so nothing
-    /// need be asked on the way. Where it may not, declared keys are walked by themselves.
-    fn lower_keys(
+    /// What comes after a key: the colon, and the value that starts at a node.
+    fn lower_colon(
         &mut self,
-        members: &Members,
-        machine: u32,
-        member_nodes: &[NodeId],
+        start: NodeId,
+        gap_max: u32,
+        after_value: NodeId,
     ) -> Result<NodeId, GrammarError> {
-        let keys = Arc::clone(&members.keys);
-        if keys.states.is_empty() {
-            return Ok(self.reserve());
-        }
-        let declared = members.rules.declared;
-        let free: Vec<KeyId> = (declared..member_nodes.len() as KeyId).collect();
-        let walk = KeyWalk { keys: &keys, machine, member_nodes, is_quoted: members.quoted };
-        if free.is_empty() {
-            return self.lower_declared_keys(&walk, declared);
-        }
-        let all = self.lower_all_keys(&walk)?;
-        let set = self.machines[machine as usize].set(&free);
-        let open = self.push(Node::Guard { machine, set, next: all })?;
-        if members.rules.order == KeyOrder::Any && members.rules.max.is_none() {
-            return Ok(open);
-        }
-        let declared = self.lower_declared_keys(&walk, declared)?;
-        let closed = self.push(Node::Unless { machine, set, next: declared })?;
-        Ok(self.split(&[open, closed])?)
+        let value = self.push(Node::Call { start, next: after_value })?;
+        let value = self.gap(gap_max, value)?;
+        let colon = self.switch(&[Arm { low: b':', high: b':', next: value }])?;
+        Ok(self.gap(gap_max, colon)?)
     }
 
-    /// All keys, without asking on the way which of them may come.
-    fn lower_all_keys(&mut self, walk: &KeyWalk<'_>) -> Result<NodeId, GrammarError> {
+    /// The keys: the node before the first byte of one, the quote included, and those of the states.
+    /// Which of them may come the register says, at every byte ([`Program::has_room`]).
+    fn lower_keys(&mut self, walk: &KeyWalk<'_>) -> Result<(NodeId, Vec<NodeId>), GrammarError> {
+        if walk.keys.states.is_empty() {
+            return Ok((self.reserve(), Vec::new()));
+        }
         let machine = walk.machine;
         let nodes = self.reserve_states(walk.keys, |state| Role::Key { machine, state });
         for (from, state) in walk.keys.states.iter().enumerate() {
@@ -140,51 +137,7 @@ impl Lowering<'_, '_> {
             let end = state.end.map(|key| walk.member_nodes[key as usize]);
             self.finish_key_state(nodes[from], arms, end, walk.is_quoted)?;
         }
-        self.key_start(nodes[0], walk.is_quoted)
-    }
-
-    /// The keys below a number, asking wherever a key can become fewer of them.
-    fn lower_declared_keys(
-        &mut self,
-        walk: &KeyWalk<'_>,
-        declared: KeyId,
-    ) -> Result<NodeId, GrammarError> {
-        let machine = walk.machine;
-        let nodes = self.reserve_states(walk.keys, |state| Role::Key { machine, state });
-        let mut guarded: Vec<Option<NodeId>> = vec![None; nodes.len()];
-        let mut sets = Vec::with_capacity(nodes.len());
-        for state in 0..nodes.len() as u32 {
-            let rules = &mut self.machines[machine as usize];
-            let mut keys = rules.keys_from(state);
-            keys.retain(|key| *key < declared);
-            sets.push((!keys.is_empty()).then(|| rules.set(&keys)));
-            self.fuel.spend(1 + keys.len() as u32)?;
-        }
-        for (from, state) in walk.keys.states.iter().enumerate() {
-            if sets[from].is_none() {
-                continue;
-            }
-            for arm in &state.arms {
-                let to = arm.next as usize;
-                if let Some(set) = sets[to].filter(|set| sets[from] != Some(*set))
-                    && guarded[to].is_none()
-                {
-                    let next = nodes[to];
-                    guarded[to] = Some(self.push(Node::Guard { machine, set, next })?);
-                }
-            }
-            let leads = |arm: &&DfaArm| sets[arm.next as usize].is_some();
-            let arms: Vec<DfaArm> = state.arms.iter().filter(leads).copied().collect();
-            let entry = |to: u32| match guarded[to as usize] {
-                Some(guard) if sets[from] != sets[to as usize] => guard,
-                _ => nodes[to as usize],
-            };
-            let arms = self.char_arms(&arms, &entry, walk.keys.spelling)?;
-            let end = state.end.filter(|key| *key < declared);
-            let end = end.map(|key| walk.member_nodes[key as usize]);
-            self.finish_key_state(nodes[from], arms, end, walk.is_quoted)?;
-        }
-        self.key_start(nodes[0], walk.is_quoted)
+        Ok((self.key_start(nodes[0], walk.is_quoted)?, nodes))
     }
 
     /// Fills in the node of a state, given where its characters lead and what it is if it ends.
