@@ -3,7 +3,7 @@
 //! A token that is spelled with such characters alone is allowed without walking it, and masks
 //! of such tokens are the same for every grammar ([`CharSplits`](super::charsplit::CharSplits)).
 
-use super::program::{Node, NodeId, Program};
+use super::program::{Node, NodeId, Program, Role};
 
 /// ASCII characters that repeat, below which a loop is not worth a mask of its own.
 const ASCII_MIN: u32 = 16;
@@ -73,6 +73,11 @@ impl CharLoop {
         let arms = program.arms(span);
         let width: u32 = arms.iter().map(|arm| u32::from(arm.high - arm.low) + 1).sum();
         if width < ASCII_MIN {
+            return None;
+        }
+        // Keys do not end by a character, and most of their places lead on to others.
+        let is_key = matches!(program.role(node), Role::Key { .. });
+        if is_key && arms.iter().all(|arm| arm.next != node) {
             return None;
         }
         [node, Program::RETURN].into_iter().find_map(|goal| {

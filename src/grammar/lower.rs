@@ -13,6 +13,7 @@ mod text;
 use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 
 use super::error::{GrammarError, LimitError};
 use super::expr::{Expr, ExprId, ExprPool, RuleId, TokenSet};
@@ -58,6 +59,8 @@ pub(crate) struct Graph {
     pub(crate) roles: Vec<Role>,
     pub(crate) machines: Vec<Machine>,
     pub(crate) start: NodeId,
+    /// Where the nodes of each rule begin, in the order in which they were lowered.
+    pub(crate) chunks: Vec<NodeId>,
     /// Start of each rule that is called, with the rule.
     pub(crate) starts: Vec<(RuleId, NodeId)>,
 }
@@ -81,6 +84,12 @@ struct Lowering<'p, 'f> {
     pending: Vec<RuleId>,
     lowered: FxHashMap<(ExprId, NodeId), NodeId>,
     consumers: FxHashMap<ExprId, ExprId>,
+    /// Where a backslash leads, by where all escaped characters do.
+    escapes_known: FxHashMap<(NodeId, Role), NodeId>,
+    /// The arms of all characters beyond ASCII, by where they lead.
+    wide_known: FxHashMap<(NodeId, Role), Rc<[Arm]>>,
+    /// Where the nodes of each rule begin.
+    chunks: Vec<NodeId>,
     switches: HashTable<NodeId>,
     nodes_max: usize,
     depth: u32,
@@ -107,6 +116,9 @@ impl<'p, 'f> Lowering<'p, 'f> {
             pending: Vec::new(),
             lowered: FxHashMap::default(),
             consumers: FxHashMap::default(),
+            escapes_known: FxHashMap::default(),
+            wide_known: FxHashMap::default(),
+            chunks: Vec::new(),
             switches: HashTable::new(),
             nodes_max: limits.nodes_max,
             depth: 0,
@@ -125,6 +137,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
             roles: self.roles,
             machines: self.machines,
             start,
+            chunks: self.chunks,
             starts: self.starts.into_iter().collect(),
         }
     }
@@ -151,6 +164,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
 
     fn lower_rule(&mut self, rule: RuleId) -> Result<(), GrammarError> {
         let start = self.rule_start(rule);
+        self.chunks.push(self.nodes.len() as NodeId);
         let body = self.pool.rule(rule).body;
         let node = self.lower(body, Program::RETURN)?;
         self.set_split(start, &[node]);

@@ -7,7 +7,6 @@ use crate::grammar::expr::RuleId;
 use crate::grammar::limits::Fuel;
 use crate::grammar::members::{KeySet, Progress, Progresses, insert};
 use crate::grammar::program::{Arm, ByteClasses, NO_WAY, Node, NodeId, Program, Role, Span};
-use rustc_hash::FxHashMap;
 
 /// Turns a graph into a program that satisfies the invariants of [`Program`].
 pub(super) fn finish(
@@ -122,39 +121,78 @@ fn culprit(graph: &Graph, root: RuleId, costs: &[u32]) -> Option<String> {
     found.map(|&(rule, _)| graph.pool.rule(rule).name.clone())
 }
 
-/// Least bytes from each node to the end of its rule, by relaxing the users of what has changed.
+/// Rounds over all nodes, before the users of what has changed are looked up.
+const SWEEPS_MAX: u32 = 4;
+
+/// Least bytes from each node to the end of its rule.
 ///
 /// Of an object, costs lead to the hub; from there its rules know how much there is to come.
 fn least_costs(graph: &mut Graph, fuel: &mut Fuel<'_>) -> Result<Vec<u32>, GrammarError> {
-    let users = Users::new(graph);
-    let member_of = members_by_node(graph);
     let mut costs = vec![NO_WAY; graph.nodes.len()];
-    // First in, first out, with each node in the queue at most once.
-    let mut queue = std::collections::VecDeque::new();
     for (node, kind) in graph.nodes.iter().enumerate() {
         if matches!(kind, Node::Return | Node::Hub { .. }) {
             costs[node] = 0;
-            queue.push_back(node as NodeId);
         }
     }
-    let mut queued = vec![false; graph.nodes.len()];
+    for _ in 0..SWEEPS_MAX {
+        fuel.spend(2 * graph.nodes.len() as u32)?;
+        if !sweep(graph, &mut costs) {
+            return Ok(costs);
+        }
+    }
+    relax(graph, &mut costs, fuel)?;
+    Ok(costs)
+}
+
+/// Lowers the cost of a node to what follows from those after it; false if it was right.
+fn lower_cost(graph: &mut Graph, node: NodeId, costs: &mut [u32]) -> bool {
+    let cost = cost_of(graph, node, costs);
+    if cost >= costs[node as usize] {
+        return false;
+    }
+    costs[node as usize] = cost;
+    if let Node::Member { machine, key, .. } = graph.nodes[node as usize] {
+        graph.machines[machine as usize].set_rest(key, cost);
+    }
+    true
+}
+
+/// Goes over all nodes, rules that are called before those that call them, and each rule from its
+/// end and from its start. False if nothing changed.
+fn sweep(graph: &mut Graph, costs: &mut [u32]) -> bool {
+    let mut changed = false;
+    let mut end = graph.nodes.len() as NodeId;
+    for index in (0..graph.chunks.len()).rev() {
+        let start = graph.chunks[index];
+        for node in (start..end).chain((start..end).rev()) {
+            changed |= lower_cost(graph, node, costs);
+        }
+        end = start;
+    }
+    for node in 0..end {
+        changed |= lower_cost(graph, node, costs);
+    }
+    changed
+}
+
+/// Goes on from all nodes to the users of those whose cost changes.
+fn relax(graph: &mut Graph, costs: &mut [u32], fuel: &mut Fuel<'_>) -> Result<(), GrammarError> {
+    let users = Users::new(graph);
+    // First in, first out, with each node in the queue at most once.
+    let mut queue: std::collections::VecDeque<NodeId> = (0..graph.nodes.len() as NodeId).collect();
+    let mut queued = vec![true; graph.nodes.len()];
     while let Some(node) = queue.pop_front() {
         queued[node as usize] = false;
-        if let Some(&(machine, key)) = member_of.get(&node) {
-            graph.machines[machine].set_rest(key, costs[node as usize]);
-        }
         for &user in users.of(node) {
             fuel.spend(1)?;
-            let cost = cost_of(graph, user, &costs);
-            if cost < costs[user as usize] {
-                costs[user as usize] = cost;
-                if !std::mem::replace(&mut queued[user as usize], true) {
-                    queue.push_back(user);
-                }
+            if lower_cost(graph, user, costs)
+                && !std::mem::replace(&mut queued[user as usize], true)
+            {
+                queue.push_back(user);
             }
         }
     }
-    Ok(costs)
+    Ok(())
 }
 
 fn cost_of(graph: &Graph, node: NodeId, costs: &[u32]) -> u32 {
@@ -252,16 +290,6 @@ fn for_each_successor(graph: &Graph, node: NodeId, mut visit: impl FnMut(NodeId)
             }
         }
     }
-}
-
-/// The nodes at which keys are written: of which machine, and which key.
-fn members_by_node(graph: &Graph) -> FxHashMap<NodeId, (usize, u32)> {
-    let machines = graph.machines.iter().enumerate();
-    machines
-        .flat_map(|(index, machine)| {
-            machine.member_nodes().map(move |(key, node)| (node, (index, key)))
-        })
-        .collect()
 }
 
 /// Takes away every way into a node that cannot reach its end.

@@ -1,5 +1,6 @@
 //! Automata over characters as switches over bytes.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use regex_syntax::utf8::{Utf8Range, Utf8Sequences};
@@ -116,21 +117,69 @@ impl Lowering<'_, '_> {
         entry: &dyn Fn(u32) -> NodeId,
         spelling: Spelling,
     ) -> Result<Vec<Arm>, LimitError> {
+        // Most states treat all characters alike beyond ASCII, and all that are escaped.
+        let wide = wide_target(arms).map(entry);
+        let escaped = match spelling {
+            Spelling::Json => escaped_target(arms).map(entry),
+            Spelling::Plain => None,
+        };
         let mut spelled = Spelled::default();
         for arm in arms {
             self.fuel.spend(1)?;
-            spelled.add(arm.low, arm.high, entry(arm.next), spelling);
+            let high = if wide.is_some() { arm.high.min(0x7F) } else { arm.high };
+            if arm.low <= high {
+                spelled.add(arm.low, high, entry(arm.next), spelling);
+            }
         }
         let mut all = std::mem::take(&mut spelled.ascii);
-        if !spelled.escapes.is_empty() || !spelled.controls.is_empty() {
-            let next = self.escapes(spelled.escapes, &spelled.controls)?;
-            all.push(Arm { low: b'\\', high: b'\\', next });
+        let escapes = match escaped {
+            Some(next) => Some(self.escapes_to(next)?),
+            None if spelled.escapes.is_empty() && spelled.controls.is_empty() => None,
+            None => Some(self.escapes(spelled.escapes, &spelled.controls)?),
+        };
+        if let Some(next) = escapes {
+            let at = all.partition_point(|arm| arm.low < b'\\');
+            all.insert(at, Arm { low: b'\\', high: b'\\', next });
         }
-        all.sort_unstable_by_key(|arm| arm.low);
-        spelled.beyond.sort_unstable_by(|a, b| starts(a).cmp(starts(b)));
-        self.fuel.spend(spelled.beyond.len() as u32)?;
-        all.extend(self.sequence_arms(&spelled.beyond, 0)?);
+        match wide {
+            Some(next) => {
+                let arms = self.wide_arms(next)?;
+                all.extend_from_slice(&arms);
+            }
+            None => {
+                spelled.beyond.sort_unstable_by(|a, b| starts(a).cmp(starts(b)));
+                self.fuel.spend(spelled.beyond.len() as u32)?;
+                all.extend(self.sequence_arms(&spelled.beyond, 0)?);
+            }
+        }
         Ok(all)
+    }
+
+    /// Where a backslash leads, if all characters that are escaped lead to one node.
+    fn escapes_to(&mut self, next: NodeId) -> Result<NodeId, LimitError> {
+        if let Some(&known) = self.escapes_known.get(&(next, self.role)) {
+            return Ok(known);
+        }
+        let mut spelled = Spelled::default();
+        spelled.add(0, 0x1F, next, Spelling::Json);
+        spelled.add(0x22, 0x22, next, Spelling::Json);
+        spelled.add(0x5C, 0x5C, next, Spelling::Json);
+        let escapes = self.escapes(spelled.escapes, &spelled.controls)?;
+        self.escapes_known.insert((next, self.role), escapes);
+        Ok(escapes)
+    }
+
+    /// The arms of all characters beyond ASCII, if they lead to one node.
+    fn wide_arms(&mut self, next: NodeId) -> Result<Rc<[Arm]>, LimitError> {
+        if let Some(known) = self.wide_known.get(&(next, self.role)) {
+            return Ok(Rc::clone(known));
+        }
+        let mut spelled = Spelled::default();
+        spelled.add_plain(0x80, 0xD7FF, next);
+        spelled.add_plain(0xE000, 0x10FFFF, next);
+        let arms: Rc<[Arm]> = self.sequence_arms(&spelled.beyond, 0)?.into();
+        self.wide_known.insert((next, self.role), Rc::clone(&arms));
+        Ok(arms)
     }
 
     /// Where a backslash leads.
@@ -205,6 +254,27 @@ impl Lowering<'_, '_> {
         }
         Ok(arms)
     }
+}
+
+/// The state that all characters beyond ASCII lead to, if there is one.
+fn wide_target(arms: &[DfaArm]) -> Option<u32> {
+    match arms {
+        [.., below, above] => (below.low <= 0x80
+            && (below.high, above.low, above.high) == (0xD7FF, 0xE000, 0x10FFFF)
+            && below.next == above.next)
+            .then_some(above.next),
+        _ => None,
+    }
+}
+
+/// The state that all characters lead to that JSON escapes, if there is one.
+fn escaped_target(arms: &[DfaArm]) -> Option<u32> {
+    let controls = arms.first().filter(|arm| arm.low == 0 && arm.high >= 0x1F)?.next;
+    let leads = |character: u32| {
+        let at = arms.partition_point(|arm| arm.high < character);
+        arms.get(at).is_some_and(|arm| arm.low <= character && arm.next == controls)
+    };
+    (leads(0x22) && leads(0x5C)).then_some(controls)
 }
 
 impl Spelled {
