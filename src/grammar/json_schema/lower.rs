@@ -10,7 +10,8 @@ mod values;
 use rustc_hash::FxHashMap;
 
 use super::{
-    Conj, Document, Json, NodeId, NumberSet, Relaxed, SchemaError, SchemaOptions, Shapes, StringSet,
+    Conj, Dialect, Document, Json, NodeId, NumberSet, Relaxed, SchemaError, SchemaOptions, Shapes,
+    StringSet,
 };
 use crate::grammar::expr::{CharSet, ExprId, ExprPool, RuleId};
 use crate::grammar::limits::Fuel;
@@ -38,21 +39,35 @@ pub(crate) fn rules(
     options: &SchemaOptions,
     fuel: &mut Fuel<'_>,
 ) -> Result<(ExprPool, RuleId, Vec<Relaxed>), SchemaError> {
+    let mut pool = ExprPool::new();
+    let (root, relaxed) = rules_into(&mut pool, schema, options, &Dialect::Json, fuel)?;
+    Ok((pool, root, relaxed))
+}
+
+/// Adds the rules of a schema whose values are written in a dialect to a pool. Gives back the rule
+/// that is the value, and what was relaxed.
+pub fn rules_into(
+    pool: &mut ExprPool,
+    schema: &str,
+    options: &SchemaOptions,
+    dialect: &Dialect,
+    fuel: &mut Fuel<'_>,
+) -> Result<(RuleId, Vec<Relaxed>), SchemaError> {
     let document = Document::parse(schema, options, fuel)?;
     let root = document.root();
-    let mut lowering = Lowering::new(document, *options);
+    let mut lowering = Lowering::new(pool, document, *options, dialect);
     let root = lowering.rule(&root);
     lowering.lower_pending(fuel)?;
     let mut relaxed = lowering.document.relaxed().to_vec();
     relaxed.append(&mut lowering.relaxed);
-    Ok((lowering.pool, root, relaxed))
+    Ok((root, relaxed))
 }
 
 /// Rules under construction.
-struct Lowering {
+struct Lowering<'p> {
+    pool: &'p mut ExprPool,
     document: Document,
     options: SchemaOptions,
-    pool: ExprPool,
     /// What was given up, beside what the document gave up.
     relaxed: Vec<Relaxed>,
     rules: FxHashMap<Conj, RuleId>,
@@ -65,12 +80,20 @@ struct Lowering {
     never: Option<RuleId>,
 }
 
-impl Lowering {
-    fn new(document: Document, options: SchemaOptions) -> Self {
+impl<'p> Lowering<'p> {
+    fn new(
+        pool: &'p mut ExprPool,
+        document: Document,
+        options: SchemaOptions,
+        dialect: &Dialect,
+    ) -> Self {
+        match dialect {
+            Dialect::Json => {}
+        }
         Self {
+            pool,
             document,
             options,
-            pool: ExprPool::new(),
             relaxed: Vec::new(),
             rules: FxHashMap::default(),
             pending: Vec::new(),

@@ -11,6 +11,7 @@
 mod atom;
 mod conj;
 mod decimal;
+mod dialect;
 mod document;
 mod error;
 mod expand;
@@ -50,11 +51,13 @@ mod tests;
 
 pub use conj::{Conj, Literal, NodeId};
 pub use decimal::Decimal;
+pub use dialect::Dialect;
 pub use document::{Document, SchemaOptions};
 pub use error::{Relaxed, SchemaError};
 pub use format_name::Format;
 pub use json::Json;
 pub(crate) use lower::rules;
+pub use lower::rules_into;
 pub use number::{NumberError, NumberOptions};
 pub use shape::{
     ArrayShape, Bound, Contains, FreeRule, NumberSet, ObjectShape, Presence, Property, Shapes,

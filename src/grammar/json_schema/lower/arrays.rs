@@ -14,7 +14,7 @@ use crate::grammar::members::{KeyOrder, MemberRules, Presence};
 /// Places of an array with `contains` that are told apart, at most.
 const CONTAINS_PLACES_MAX: u32 = 20_000;
 
-impl Lowering {
+impl Lowering<'_> {
     /// An array of the shape.
     pub(super) fn array(
         &mut self,
@@ -164,7 +164,7 @@ struct CountedPlaces<'s> {
 
 impl<'s> CountedPlaces<'s> {
     fn new(
-        lowering: &Lowering,
+        lowering: &Lowering<'_>,
         shape: &'s ArrayShape,
         max: Option<u32>,
     ) -> Result<Self, SchemaError> {
@@ -181,7 +181,7 @@ impl<'s> CountedPlaces<'s> {
 
     fn lower(
         mut self,
-        lowering: &mut Lowering,
+        lowering: &mut Lowering<'_>,
         fuel: &mut Fuel<'_>,
     ) -> Result<ExprId, SchemaError> {
         let start: Place = (0, vec![0; self.shape.contains.len()]);
@@ -199,7 +199,7 @@ impl<'s> CountedPlaces<'s> {
 
     fn body(
         &mut self,
-        lowering: &mut Lowering,
+        lowering: &mut Lowering<'_>,
         place: &Place,
         pending: &mut Vec<Place>,
     ) -> Result<ExprId, SchemaError> {
@@ -244,7 +244,7 @@ impl<'s> CountedPlaces<'s> {
     /// What an item is that satisfies just some of the `contains`, and the counts after it.
     fn matching(
         &self,
-        lowering: &Lowering,
+        lowering: &Lowering<'_>,
         conj: &Conj,
         counts: &[u32],
         matched: u32,

@@ -10,7 +10,7 @@ use crate::grammar::limits::Fuel;
 use crate::grammar::regular::Dfa;
 use crate::grammar::text::{Spelling, TextMachine};
 
-impl Lowering {
+impl Lowering<'_> {
     /// A number of any of the sets.
     pub(super) fn numbers(
         &mut self,

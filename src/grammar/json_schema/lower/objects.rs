@@ -24,7 +24,7 @@ struct FreeKeys {
     listed: Option<Vec<(String, u32)>>,
 }
 
-impl Lowering {
+impl Lowering<'_> {
     /// An object of the shape.
     pub(super) fn object(
         &mut self,

@@ -14,7 +14,7 @@ const MIN_CHARS_MAX: u32 = 4_096;
 /// States up to which a greatest length is put into the automaton of a key.
 const COUNTED_STATES_MAX: u32 = 20_000;
 
-impl Lowering {
+impl Lowering<'_> {
     /// A string of the set, in quotes.
     pub(super) fn string(
         &mut self,
@@ -72,7 +72,7 @@ impl Lowering {
     /// One character of a string: itself, or an escape. A pair of surrogates is one character, and
     /// a surrogate alone is none.
     fn any_character(&mut self) -> ExprId {
-        let pool = &mut self.pool;
+        let pool = &mut *self.pool;
         let plain = pool.chars(CharSet::new([(0, 0x1F), (0x22, 0x22), (0x5C, 0x5C)]).complement());
         let short = pool.chars(CharSet::new(b"\"\\/bfnrt".map(|c| (u32::from(c), u32::from(c)))));
         let hex = pool.chars(CharSet::new([(0x30, 0x39), (0x41, 0x46), (0x61, 0x66)]));

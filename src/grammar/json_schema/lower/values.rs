@@ -9,7 +9,7 @@ use crate::grammar::text::json_spelled;
 /// Numbers in one list from which on each has only its shortest spelling.
 const SPELLED_NUMBERS_MAX: usize = 64;
 
-impl Lowering {
+impl Lowering<'_> {
     /// Any one of the values.
     pub(super) fn values(
         &mut self,
