@@ -161,13 +161,17 @@ pub enum Expr {
     Members(u32),
 }
 
-/// An object: members between brackets, told apart by their keys.
+/// An object: members between brackets, told apart by their keys. It is never the empty text.
 #[derive(Clone, Debug)]
 pub struct Members {
-    /// What comes first, as `{`.
+    /// What comes first, as `{`; it may be empty.
     pub open: Box<[u8]>,
-    /// What comes last, as `}`.
+    /// What comes last, as `}`; it may be empty.
     pub close: Box<[u8]>,
+    /// What stands between two members, as `,`.
+    pub comma: Box<[u8]>,
+    /// What stands between a key and its value, as `:`; it may be empty.
+    pub colon: Box<[u8]>,
     /// The keys, quotes apart; what ends a text is the number of its key.
     pub keys: Arc<TextMachine>,
     /// The value of each key, declared and free ones; `None`: the key is all there is.

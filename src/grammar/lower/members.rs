@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Lowering;
 use crate::grammar::error::{GrammarError, LimitError};
 use crate::grammar::expr::Members;
-use crate::grammar::members::{KeyId, KeyOrder, Machine, Progresses};
+use crate::grammar::members::{KeyId, KeyOrder, Machine, MarkBytes, Progresses};
 use crate::grammar::program::{Arm, Node, NodeId, Program, Role};
 use crate::grammar::regular::DfaArm;
 use crate::grammar::text::TextMachine;
@@ -51,8 +51,12 @@ impl Lowering<'_, '_> {
         let machine = self.machines.len() as u32;
         let keys = Arc::clone(&members.keys);
         let reaches = reaches(&keys, members.quoted, self.fuel)?;
-        let is_quoted = members.quoted;
-        let rules = Machine::new(members.rules.clone(), reaches, members.values.len(), is_quoted);
+        let marks = MarkBytes {
+            quote: u32::from(members.quoted),
+            comma: members.comma.len() as u32,
+            close: members.close.len() as u32,
+        };
+        let rules = Machine::new(members.rules.clone(), reaches, members.values.len(), marks);
         self.machines.push(rules);
 
         self.role = Role::ToHub { machine, is_first: false };
@@ -67,7 +71,7 @@ impl Lowering<'_, '_> {
                     let start = self.rule_start(*rule);
                     let value = self.push(Node::Call { start, next: after_value })?;
                     let value = self.gap(members.gap_max, value)?;
-                    let colon = self.switch(&[Arm { low: b':', high: b':', next: value }])?;
+                    let colon = self.lower_literal(&members.colon, value)?;
                     self.gap(members.gap_max, colon)?
                 }
             };
@@ -79,7 +83,7 @@ impl Lowering<'_, '_> {
         self.role = Role::InKey { machine };
         let key = self.lower_keys(members, machine, &member_nodes)?;
         let another = self.gap(members.gap_max, key)?;
-        let comma = self.switch(&[Arm { low: b',', high: b',', next: another }])?;
+        let comma = self.lower_literal(&members.comma, another)?;
 
         let any = self.machines[machine as usize].keys_from(0);
         let set = self.machines[machine as usize].set(&any);
@@ -322,6 +326,8 @@ mod tests {
         let object = pool.members(Members {
             open: b"{".as_slice().into(),
             close: b"}".as_slice().into(),
+            comma: b",".as_slice().into(),
+            colon: b":".as_slice().into(),
             keys: Arc::new(keys),
             values: values[..3 + usize::from(free)].into(),
             quoted: true,

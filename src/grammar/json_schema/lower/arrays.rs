@@ -135,6 +135,8 @@ impl Lowering<'_> {
         Ok(self.pool.members(Members {
             open: b"[".as_slice().into(),
             close: b"]".as_slice().into(),
+            comma: b",".as_slice().into(),
+            colon: Box::default(),
             keys: Arc::new(keys),
             values: vec![None; texts.len()].into(),
             quoted: false,

@@ -66,6 +66,8 @@ impl Lowering<'_> {
         Ok(self.pool.members(Members {
             open: b"{".as_slice().into(),
             close: b"}".as_slice().into(),
+            comma: b",".as_slice().into(),
+            colon: b":".as_slice().into(),
             keys: Arc::new(keys),
             values: values.into(),
             quoted: true,
