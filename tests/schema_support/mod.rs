@@ -4,6 +4,7 @@
 
 pub mod random;
 pub mod texts;
+pub mod walk;
 
 use std::sync::{Arc, LazyLock};
 
