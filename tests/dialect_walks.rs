@@ -83,7 +83,9 @@ fn check(seed: u64, dialect: &Dialect, seen: &mut Seen) {
         let verdict = judge.validate(&sorted(&value)).map_err(|error| error.to_string());
         assert_eq!(verdict, Ok(()), "{what}: {text:?} is read as {read}");
         seen.answers += 1;
-        check_canonical(dialect, &schema, &value, &grammar, seen);
+        if !options.compact {
+            check_canonical(dialect, &schema, &value, &grammar, seen);
+        }
     }
 }
 
@@ -95,10 +97,10 @@ fn check_canonical(
     grammar: &std::sync::Arc<pleach::grammar::CompiledGrammar>,
     seen: &mut Seen,
 ) {
-    if !is_plain(value) {
+    let text = dialect.written(value);
+    if !is_plain(value) || text.contains("-0.0") {
         return;
     }
-    let text = dialect.written(value);
     let is_read = dialect.read(schema, &text).and_then(|read| serde_json::from_str(&read).ok());
     if is_read.as_ref() != Some(value) {
         return;

@@ -147,13 +147,15 @@ impl Dialect {
         inner.unwrap_or_else(|| panic!("{}: {text}", self.name)).to_owned()
     }
 
-    /// What stands around the arguments of a call of `function`.
-    pub fn frame(&self, function: &str) -> (String, String) {
+    /// What stands between the name and the arguments of the call at an index, name included, and
+    /// after them.
+    pub fn frame(&self, function: &str, index: usize) -> (String, String) {
         let tools = self.format.tools.as_ref().unwrap();
         let at = tools.call.iter().position(|it| matches!(it, Piece::Arguments(_))).unwrap();
         let text = |pieces: &[Piece]| -> String {
             let text = |piece: &Piece| match piece {
                 Piece::Name => function.to_owned(),
+                Piece::Ordinal => (index + 1).to_string(),
                 other => other.texts().first().map(|text| text.to_string()).unwrap_or_default(),
             };
             pieces.iter().map(text).collect()
