@@ -7,19 +7,21 @@
 mod dialect_support;
 mod schema_support;
 
+use std::sync::Arc;
+
 use dialect_support::Dialect;
-use pleach::grammar::GrammarError;
 use pleach::grammar::explain::check_text;
 use pleach::grammar::json_schema::{SchemaError, SchemaOptions};
-use pleach::vocab::byte_vocabulary;
-use schema_support::bytes;
+use pleach::grammar::{CompiledGrammar, GrammarError, GrammarVocabulary};
+use pleach::vocab::{Vocabulary, byte_vocabulary};
 use schema_support::random::Draw;
 use schema_support::texts::{Strict, is_plain, sorted};
+use schema_support::vocabulary_of_model;
 use schema_support::walk::Walk;
 use serde_json::Value;
 
-/// Schemas tried, unless `PLEACH_DIALECT_CASES` says how many.
-const CASES: u64 = 400;
+/// Schemas tried, unless `PLEACH_DIALECT_CASES` says how many: with all bytes, with a model's tokens.
+const CASES: [u64; 2] = [400, 25];
 /// Answers written for each.
 const WALKS: usize = 4;
 
@@ -34,7 +36,13 @@ struct Seen {
     not_canonical: usize,
 }
 
-fn check(seed: u64, dialect: &Dialect, seen: &mut Seen) {
+/// The tokens that are written.
+struct Tokens {
+    vocabulary: Arc<Vocabulary>,
+    grammar: Arc<GrammarVocabulary>,
+}
+
+fn check(seed: u64, dialect: &Dialect, tokens: &Tokens, seen: &mut Seen) {
     let mut draw = Draw::new(seed);
     let schema = draw.arguments();
     let judge = jsonschema::draft202012::options().should_validate_formats(true).build(&schema);
@@ -42,7 +50,7 @@ fn check(seed: u64, dialect: &Dialect, seen: &mut Seen) {
     let what = format!("seed {seed}, {}, {schema}", dialect.name);
     let options =
         SchemaOptions { any_order: draw.once_in(4), compact: draw.once_in(4), ..dialect.options() };
-    let grammar = match dialect.try_compile(&schema, options, bytes()) {
+    let grammar = match dialect.try_compile(&schema, options, &tokens.grammar) {
         Ok(grammar) => grammar,
         Err(
             GrammarError::MatchesNothing { .. }
@@ -61,10 +69,13 @@ fn check(seed: u64, dialect: &Dialect, seen: &mut Seen) {
         Err(error) => panic!("{what}: {error}"),
     };
     seen.compiled += 1;
-    let vocabulary = byte_vocabulary();
-    let walk = Walk { what: &what, vocabulary: &vocabulary };
+    let walk = Walk { what: &what, vocabulary: &tokens.vocabulary };
     for _ in 0..WALKS {
-        let tokens_max = 40 + draw.below(300) as u32;
+        // A model's tokens are longer than a byte.
+        let tokens_max = match tokens.vocabulary.len() {
+            ..1_000 => 40 + draw.below(300) as u32,
+            _ => 20 + draw.below(40) as u32,
+        };
         let Some(text) = walk.answer(&grammar, tokens_max, &mut draw) else {
             seen.too_long += 1;
             continue;
@@ -94,7 +105,7 @@ fn check_canonical(
     dialect: &Dialect,
     schema: &Value,
     value: &Value,
-    grammar: &std::sync::Arc<pleach::grammar::CompiledGrammar>,
+    grammar: &Arc<CompiledGrammar>,
     seen: &mut Seen,
 ) {
     let text = dialect.written(value);
@@ -116,26 +127,30 @@ fn check_canonical(
     }
 }
 
-/// `PLEACH_DIALECT_CASES=20000` for the long run.
+/// `PLEACH_DIALECT_CASES=20000` for the long run; with `PLEACH_MODEL` the vocabulary of a model.
 #[test]
 fn arguments_are_read_as_valid_objects() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let first: u64 = number("PLEACH_DIALECT_SEED").unwrap_or(0);
-    let cases: u64 = number("PLEACH_DIALECT_CASES").unwrap_or(CASES);
+    let of_model = vocabulary_of_model();
+    let enough = CASES[usize::from(of_model.is_some())];
+    let cases: u64 = number("PLEACH_DIALECT_CASES").unwrap_or(enough);
+    let vocabulary = of_model.unwrap_or_else(byte_vocabulary);
+    let tokens = Tokens { grammar: GrammarVocabulary::new(&vocabulary), vocabulary };
     let dialects = Dialect::all();
     let mut seen: Vec<Seen> = dialects.iter().map(|_| Seen::default()).collect();
     for seed in first..first + cases {
         let which = seed as usize % dialects.len();
-        check(seed, &dialects[which], &mut seen[which]);
+        check(seed, &dialects[which], &tokens, &mut seen[which]);
     }
     for (dialect, seen) in dialects.iter().zip(&seen) {
         println!("{}: {seen:?}", dialect.name);
-        if cases >= CASES {
+        if cases >= CASES[0] {
             assert!(seen.compiled * 4 > cases as usize / dialects.len(), "{}", dialect.name);
             assert!(seen.answers > 0, "{}", dialect.name);
         }
     }
     let canonical: usize = seen.iter().map(|seen| seen.canonical).sum();
     let not_canonical: usize = seen.iter().map(|seen| seen.not_canonical).sum();
-    assert!(cases < CASES || canonical > 3 * not_canonical, "{canonical}, not {not_canonical}");
+    assert!(cases < enough || canonical > 3 * not_canonical, "{canonical}, not {not_canonical}");
 }

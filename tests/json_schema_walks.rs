@@ -15,7 +15,7 @@ use pleach::vocab::{Vocabulary, byte_vocabulary};
 use schema_support::random::Draw;
 use schema_support::texts::{Strict, is_plain, orders, sorted};
 use schema_support::walk::Walk;
-use schema_support::{any_order, compact, compile_counted};
+use schema_support::{any_order, compact, compile_counted, vocabulary_of_model};
 use serde_json::Value;
 
 /// Schemas tried, unless `PLEACH_SCHEMA_CASES` says how many: with all bytes, with a model's tokens.
@@ -26,21 +26,6 @@ const WALKS: usize = 4;
 const VALUES: usize = 24;
 /// Ways to order the keys of a value, at most.
 const ORDERS_MAX: usize = 400;
-
-#[cfg(feature = "ggml")]
-fn vocabulary_of_model() -> Option<Arc<Vocabulary>> {
-    use pleach::device::ggml::gguf::GgufMetadata;
-    use pleach::vocab::Tokenizer;
-
-    let path = std::env::var_os("PLEACH_MODEL")?;
-    let metadata = GgufMetadata::read(path.as_ref()).unwrap();
-    Some(Tokenizer::from_gguf(&metadata).unwrap().vocabulary())
-}
-
-#[cfg(not(feature = "ggml"))]
-fn vocabulary_of_model() -> Option<Arc<Vocabulary>> {
-    None
-}
 
 /// What was seen over all schemas.
 #[derive(Debug, Default)]
