@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use super::members::MemberRules;
-use super::text::TextMachine;
+use super::text::{Spelling, TextMachine};
 use crate::TokenId;
 
 /// An expression of an [`ExprPool`]. Equal expressions of a pool have equal ids.
@@ -161,13 +161,17 @@ pub enum Expr {
     Members(u32),
 }
 
-/// An object: members between brackets, told apart by their keys.
+/// An object: members between brackets, told apart by their keys. It is never the empty text.
 #[derive(Clone, Debug)]
 pub struct Members {
-    /// What comes first, as `{`.
+    /// What comes first, as `{`; it may be empty.
     pub open: Box<[u8]>,
-    /// What comes last, as `}`.
+    /// What comes last, as `}`; it may be empty.
     pub close: Box<[u8]>,
+    /// What stands between two members, as `,`.
+    pub comma: Box<[u8]>,
+    /// What stands between a key and its value, as `:`; it may be empty.
+    pub colon: Box<[u8]>,
     /// The keys, quotes apart; what ends a text is the number of its key.
     pub keys: Arc<TextMachine>,
     /// The value of each key, declared and free ones; `None`: the key is all there is.
@@ -178,6 +182,16 @@ pub struct Members {
     pub rules: MemberRules,
     /// Whitespace characters in one place, at most.
     pub gap_max: u32,
+}
+
+impl Members {
+    /// Whether tokens see of it what they see of an object of JSON.
+    pub(super) fn are_of_json(&self) -> bool {
+        let marks = (&*self.comma, &*self.colon, &*self.close);
+        self.quoted
+            && self.keys.spelling == Spelling::Json
+            && marks == (b",".as_slice(), b":".as_slice(), b"}".as_slice())
+    }
 }
 
 /// A named rule.

@@ -89,8 +89,7 @@ pub(crate) struct Machine {
     sets: IndexSet<KeySet>,
     /// The node at which each key is written; 0: there is none.
     member_nodes: Vec<NodeId>,
-    /// Bytes before the first state of a key.
-    quote_bytes: u32,
+    marks: MarkBytes,
     /// Where the value of each key starts; 0: it has none.
     value_starts: Vec<NodeId>,
     /// What a token can see of the object from outside of its keys, beside its progress.
@@ -113,9 +112,16 @@ pub(crate) struct Outside {
     pub(crate) free_key: Option<NodeId>,
 }
 
-/// Bytes that separate two members, and that end an object.
-const COMMA_BYTES: u32 = 1;
-const CLOSE_BYTES: u32 = 1;
+/// Bytes of what stands around members.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MarkBytes {
+    /// Before the first state of a key.
+    pub(super) quote: u32,
+    /// Between two members.
+    pub(super) comma: u32,
+    /// After the last member.
+    pub(super) close: u32,
+}
 
 impl Machine {
     /// A machine for rules, given what each state of the key may become.
@@ -123,7 +129,7 @@ impl Machine {
         rules: MemberRules,
         reaches: Vec<Box<[(KeyId, u32)]>>,
         keys: usize,
-        is_quoted: bool,
+        marks: MarkBytes,
     ) -> Self {
         let alone = matches!(&*rules.presence, [only] if only.forbidden.is_empty());
         let remembers = rules.order == KeyOrder::Any || !alone;
@@ -136,7 +142,7 @@ impl Machine {
             reaches,
             sets: IndexSet::default(),
             member_nodes: vec![0; keys],
-            quote_bytes: u32::from(is_quoted),
+            marks,
             value_starts: vec![0; keys],
             outside: Outside::default(),
             member_bytes_max: OnceLock::new(),
@@ -186,7 +192,9 @@ impl Machine {
         } else {
             // Whatever the object may come to lack.
             let all = self.bytes.iter().filter(|bytes| **bytes != NO_WAY);
-            let sum = all.fold(0u32, |sum, bytes| sum.saturating_add(bytes + COMMA_BYTES));
+            let sum = all.fold(0u32, |sum, bytes| {
+                sum.saturating_add(bytes.saturating_add(self.marks.comma))
+            });
             sum.saturating_mul(1 + self.rules.min)
         };
         member.saturating_add(more)
@@ -270,7 +278,7 @@ impl Machine {
         let Some(start) = self.reaches.first() else { return };
         let Ok(at) = start.binary_search_by_key(&key, |&(key, _)| key) else { return };
         self.rests[key as usize] = rest;
-        self.bytes[key as usize] = (start[at].1 + self.quote_bytes).saturating_add(rest);
+        self.bytes[key as usize] = (start[at].1 + self.marks.quote).saturating_add(rest);
     }
 
     /// Whether a key is one of the declared ones.
@@ -397,9 +405,9 @@ impl Machine {
             let (filling, more) = self.filling(progress, presence, missing)?;
             let members = missing + filling;
             let commas = members - u32::from(is_first && members > 0);
-            Some(bytes.saturating_add(more).saturating_add(commas.saturating_mul(COMMA_BYTES)))
+            Some(bytes.saturating_add(more).saturating_add(commas.saturating_mul(self.marks.comma)))
         });
-        ways.min().map_or(NO_WAY, |bytes| bytes.saturating_add(CLOSE_BYTES))
+        ways.min().map_or(NO_WAY, |bytes| bytes.saturating_add(self.marks.close))
     }
 
     fn is_viable(&self, progress: &Progress) -> bool {
@@ -465,7 +473,7 @@ impl Machine {
         let saved = if is_one_of_them { self.bytes[key as usize] } else { 0 };
         self.rests[key as usize]
             .saturating_add(bytes.saturating_sub(saved))
-            .saturating_add(missing.saturating_mul(COMMA_BYTES) + CLOSE_BYTES)
+            .saturating_add(missing.saturating_mul(self.marks.comma) + self.marks.close)
     }
 }
 

@@ -10,6 +10,9 @@ pub enum Spelling {
     /// As itself, but for what JSON demands to be escaped in a string; that has one spelling:
     /// the short escape where there is one, else `\u` and four lower-case digits.
     Json,
+    /// As Python writes it between single quotes: as JSON does between its quotes, but that the
+    /// apostrophe is escaped and the quote is not.
+    SingleQuoted,
 }
 
 /// An automaton over characters, written out as text.
@@ -140,7 +143,7 @@ impl TextMachine {
 }
 
 /// Characters that JSON escapes by a letter, and the letter.
-pub(super) const SHORT_ESCAPES: [(u8, u8); 7] = [
+const SHORT_ESCAPES: [(u8, u8); 7] = [
     (0x08, b'b'),
     (0x09, b't'),
     (0x0A, b'n'),
@@ -151,12 +154,28 @@ pub(super) const SHORT_ESCAPES: [(u8, u8); 7] = [
 ];
 
 impl Spelling {
+    /// The letter after a backslash that stands for a character, if it is escaped so.
+    pub(super) fn short_escape(self, character: u32) -> Option<u8> {
+        match (self, character) {
+            (Self::Plain, _) | (Self::SingleQuoted, 0x22) => None,
+            (Self::SingleQuoted, 0x27) => Some(b'\''),
+            _ => SHORT_ESCAPES
+                .iter()
+                .find(|&&(short, _)| u32::from(short) == character)
+                .map(|&(_, letter)| letter),
+        }
+    }
+
+    /// Whether a character is not written as itself.
+    pub(super) fn is_escaped(self, character: u32) -> bool {
+        self != Self::Plain && (character < 0x20 || self.short_escape(character).is_some())
+    }
+
     /// Bytes that a character takes.
     pub(super) fn bytes_of(self, character: u32) -> u32 {
-        let is_short = SHORT_ESCAPES.iter().any(|&(short, _)| u32::from(short) == character);
-        match (self, character) {
-            (Self::Json, _) if is_short => 2,
-            (Self::Json, 0..0x20) => 6,
+        match (self.is_escaped(character), character) {
+            (true, _) if self.short_escape(character).is_some() => 2,
+            (true, _) => 6,
             (_, 0..0x80) => 1,
             (_, 0x80..0x800) => 2,
             (_, 0x800..0x1_0000) => 3,
@@ -164,29 +183,57 @@ impl Spelling {
         }
     }
 
+    /// A text as it is written.
+    pub(in crate::grammar) fn spelled(self, text: &str) -> String {
+        let mut spelled = String::with_capacity(text.len());
+        for character in text.chars() {
+            let code = u32::from(character);
+            match (self.short_escape(code), self.is_escaped(code)) {
+                (Some(letter), _) => {
+                    spelled.push('\\');
+                    spelled.push(char::from(letter));
+                }
+                (None, true) => spelled.push_str(&format!("\\u{code:04x}")),
+                (None, false) => spelled.push(character),
+            }
+        }
+        spelled
+    }
+
     /// Fewest bytes that a character of a range takes.
     pub(super) fn least_bytes(self, low: u32, high: u32) -> u32 {
-        // Plain ASCII is cheapest; of what is left the ends of the range tell.
-        let has_plain = low <= 0x7E && high >= 0x23 && !(low == 0x5C && high == 0x5C);
-        if has_plain { 1 } else { self.bytes_of(low).min(self.bytes_of(high)) }
+        // Characters beyond ASCII never get shorter, so so many tell.
+        (low..=high).take(0x80).map(|character| self.bytes_of(character)).min().unwrap_or(u32::MAX)
     }
 }
 
-/// A text as JSON writes it between quotes, in the one spelling of [`Spelling::Json`].
-pub(in crate::grammar) fn json_spelled(text: &str) -> String {
-    let mut spelled = String::with_capacity(text.len());
-    for character in text.chars() {
-        let short = SHORT_ESCAPES.iter().find(|&&(short, _)| char::from(short) == character);
-        match (short, character) {
-            (Some(&(_, letter)), _) => {
-                spelled.push('\\');
-                spelled.push(char::from(letter));
-            }
-            (None, '\0'..='\u{1F}') => {
-                spelled.push_str(&format!("\\u{:04x}", u32::from(character)));
-            }
-            _ => spelled.push(character),
+#[cfg(test)]
+mod tests {
+    use super::Spelling;
+
+    #[test]
+    fn spellings_escape_their_own_quote() {
+        let text = "a'\"\\\n\u{1}\u{7F}ü";
+        for (spelling, spelled) in [
+            (Spelling::Plain, text),
+            (Spelling::Json, "a'\\\"\\\\\\n\\u0001\u{7F}ü"),
+            (Spelling::SingleQuoted, "a\\'\"\\\\\\n\\u0001\u{7F}ü"),
+        ] {
+            assert_eq!(spelling.spelled(text), spelled);
+            let bytes = text.chars().map(|character| spelling.bytes_of(character.into()));
+            assert_eq!(bytes.sum::<u32>() as usize, spelled.len(), "{spelling:?}");
         }
     }
-    spelled
+
+    #[test]
+    fn the_cheapest_of_a_range_counts() {
+        for spelling in [Spelling::Plain, Spelling::Json, Spelling::SingleQuoted] {
+            for (low, high) in
+                [(0, 0x1F), (0x22, 0x22), (0x20, 0x22), (0x27, 0x27), (1, 0x10FFFF), (0x5C, 0x900)]
+            {
+                let least = (low..=high).map(|character| spelling.bytes_of(character)).min();
+                assert_eq!(Some(spelling.least_bytes(low, high)), least, "{low} {high}");
+            }
+        }
+    }
 }

@@ -11,6 +11,8 @@
 mod atom;
 mod conj;
 mod decimal;
+mod declared;
+mod dialect;
 mod document;
 mod error;
 mod expand;
@@ -50,11 +52,15 @@ mod tests;
 
 pub use conj::{Conj, Literal, NodeId};
 pub use decimal::Decimal;
+pub use declared::DeclaredTypes;
+pub(crate) use declared::types;
+pub use dialect::{Dialect, Parameters, Typing, Wrapping};
 pub use document::{Document, SchemaOptions};
 pub use error::{Relaxed, SchemaError};
 pub use format_name::Format;
 pub use json::Json;
 pub(crate) use lower::rules;
+pub use lower::rules_into;
 pub use number::{NumberError, NumberOptions};
 pub use shape::{
     ArrayShape, Bound, Contains, FreeRule, NumberSet, ObjectShape, Presence, Property, Shapes,

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::Lowering;
 use crate::grammar::error::{GrammarError, LimitError};
 use crate::grammar::expr::Members;
-use crate::grammar::members::{KeyId, Machine, Outside, Progresses};
+use crate::grammar::members::{KeyId, Machine, MarkBytes, Outside, Progresses};
 use crate::grammar::program::{Arm, Node, NodeId, Program, Role};
 use crate::grammar::text::TextMachine;
 
@@ -52,8 +52,12 @@ impl Lowering<'_, '_> {
         let machine = self.machines.len() as u32;
         let keys = Arc::clone(&members.keys);
         let reaches = reaches(&keys, members.quoted, self.fuel)?;
-        let is_quoted = members.quoted;
-        let rules = Machine::new(members.rules.clone(), reaches, members.values.len(), is_quoted);
+        let marks = MarkBytes {
+            quote: u32::from(members.quoted),
+            comma: members.comma.len() as u32,
+            close: members.close.len() as u32,
+        };
+        let rules = Machine::new(members.rules.clone(), reaches, members.values.len(), marks);
         self.machines.push(rules);
 
         self.role = Role::ToHub { machine, is_first: false };
@@ -71,7 +75,7 @@ impl Lowering<'_, '_> {
                     match colons.get(&start) {
                         Some(&known) => known,
                         None => {
-                            let colon = self.lower_colon(start, members.gap_max, after_value)?;
+                            let colon = self.lower_colon(start, members, after_value)?;
                             colons.insert(start, colon);
                             colon
                         }
@@ -84,18 +88,19 @@ impl Lowering<'_, '_> {
             member_nodes.push(node);
         }
         self.role = Role::InKey { machine };
+        let is_quoted = members.quoted;
         let walk = KeyWalk { keys: &keys, machine, member_nodes: &member_nodes, is_quoted };
         let (key, states) = self.lower_keys(&walk)?;
         let free_state = self.machines[machine as usize].free_state(&keys);
         self.machines[machine as usize].set_outside(Outside {
             close: members.close.clone(),
             gap_max: members.gap_max,
-            first_key: states.first().copied().filter(|_| is_quoted),
+            first_key: states.first().copied().filter(|_| members.are_of_json()),
             after_value,
             free_key: free_state.and_then(|state| states.get(state).copied()),
         });
         let another = self.gap(members.gap_max, key)?;
-        let comma = self.switch(&[Arm { low: b',', high: b',', next: another }])?;
+        let comma = self.lower_literal(&members.comma, another)?;
         self.role = Role::Plain;
         let end = self.lower_literal(&members.close, Program::RETURN)?;
         let end = self.push(Node::Close { machine, next: end })?;
@@ -114,13 +119,13 @@ impl Lowering<'_, '_> {
     fn lower_colon(
         &mut self,
         start: NodeId,
-        gap_max: u32,
+        members: &Members,
         after_value: NodeId,
     ) -> Result<NodeId, GrammarError> {
         let value = self.push(Node::Call { start, next: after_value })?;
-        let value = self.gap(gap_max, value)?;
-        let colon = self.switch(&[Arm { low: b':', high: b':', next: value }])?;
-        Ok(self.gap(gap_max, colon)?)
+        let value = self.gap(members.gap_max, value)?;
+        let colon = self.lower_literal(&members.colon, value)?;
+        Ok(self.gap(members.gap_max, colon)?)
     }
 
     /// The keys: the node before the first byte of one, the quote included, and those of the states.
@@ -275,6 +280,8 @@ mod tests {
         let object = pool.members(Members {
             open: b"{".as_slice().into(),
             close: b"}".as_slice().into(),
+            comma: b",".as_slice().into(),
+            colon: b":".as_slice().into(),
             keys: Arc::new(keys),
             values: values[..3 + usize::from(free)].into(),
             quoted: true,

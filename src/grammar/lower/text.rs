@@ -10,7 +10,7 @@ use super::Lowering;
 use crate::grammar::error::{GrammarError, LimitError};
 use crate::grammar::program::{Arm, Node, NodeId, Program, Role};
 use crate::grammar::regular::DfaArm;
-use crate::grammar::text::{SHORT_ESCAPES, Spelling, TextMachine};
+use crate::grammar::text::{Spelling, TextMachine};
 
 /// The bytes of some characters beyond ASCII, and where they lead.
 type Sequence = (SmallVec<[Utf8Range; 4]>, NodeId);
@@ -121,7 +121,7 @@ impl Lowering<'_, '_> {
         let wide = wide_target(arms).map(entry);
         let escaped = match spelling {
             Spelling::Json => escaped_target(arms).map(entry),
-            Spelling::Plain => None,
+            Spelling::Plain | Spelling::SingleQuoted => None,
         };
         let mut spelled = Spelled::default();
         for arm in arms {
@@ -280,14 +280,14 @@ fn escaped_target(arms: &[DfaArm]) -> Option<u32> {
 impl Spelled {
     fn add(&mut self, low: u32, high: u32, next: NodeId, spelling: Spelling) {
         let mut from = low;
-        if spelling == Spelling::Json {
-            let escaped = |character: &u32| matches!(*character, 0..0x20 | 0x22 | 0x5C);
+        if spelling != Spelling::Plain {
+            let escaped = |character: &u32| spelling.is_escaped(*character);
             for special in (low..=high.min(0x5C)).filter(escaped) {
                 if from < special {
                     self.add_plain(from, special - 1, next);
                 }
                 from = special + 1;
-                self.add_escaped(special as u8, next);
+                self.add_escaped(special as u8, next, spelling);
             }
         }
         if from <= high {
@@ -295,9 +295,9 @@ impl Spelled {
         }
     }
 
-    fn add_escaped(&mut self, character: u8, next: NodeId) {
-        match SHORT_ESCAPES.iter().find(|&&(short, _)| short == character) {
-            Some(&(_, letter)) => self.escapes.push(Arm { low: letter, high: letter, next }),
+    fn add_escaped(&mut self, character: u8, next: NodeId, spelling: Spelling) {
+        match spelling.short_escape(character.into()) {
+            Some(letter) => self.escapes.push(Arm { low: letter, high: letter, next }),
             None => self.controls.push((character, next)),
         }
     }
