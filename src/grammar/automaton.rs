@@ -279,6 +279,20 @@ impl Automaton {
         Ok(self.intern(&mut builder))
     }
 
+    /// Where a node leads that takes the place of a stack's top.
+    pub(crate) fn beside(
+        &self,
+        item: StackId,
+        node: NodeId,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Edge, LimitError> {
+        let mut builder = self.lock();
+        let height = builder.frame(item).height;
+        builder.close_beside(&self.program, item, node, fuel)?;
+        let floor = builder.closed().floor.min(height);
+        Ok(Edge { floor, to: self.intern(&mut builder) })
+    }
+
     /// Where a token leads by its id, if an item consumes it so; `by_bytes` is where its bytes
     /// lead, and is part of the answer.
     pub(crate) fn follow_token(

@@ -177,6 +177,20 @@ impl Builder {
         self.close(program, fuel)
     }
 
+    /// The closure of a node that takes the place of a stack's top.
+    pub(super) fn close_beside(
+        &mut self,
+        program: &Program,
+        item: StackId,
+        node: NodeId,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<(), LimitError> {
+        self.clear();
+        let frame = self.frames[item as usize];
+        self.open.push((node, frame.count, frame.parent));
+        self.close(program, fuel)
+    }
+
     /// What follows `items` on a byte.
     pub(super) fn step(
         &mut self,

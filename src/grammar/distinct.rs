@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use super::automaton::{Automaton, Config, ConfigId};
 use super::compiled::CompiledGrammar;
 use super::error::LimitError;
+use super::key_ends::begun_keys;
 use super::limits::Fuel;
 use super::mask::Mask;
 use super::matcher::Matcher;
@@ -272,7 +273,8 @@ impl QuotedTokens {
             for text in between.into_iter().chain(tail) {
                 found.within.entry(text.into()).or_default().push(token);
             }
-            if quotes.len() >= 4 && bytes.contains(&b':') && bytes.contains(&b',') {
+            let ends_begun_key = begun_keys(bytes).any(|rest| rest.contains(&b'"'));
+            if ends_begun_key && bytes.contains(&b':') {
                 found.with_two_keys.push(token);
             }
         }
@@ -365,7 +367,7 @@ impl Matcher {
             }
         }
         for token in keys.doubtful_tokens(vocabulary.quoted.get(vocabulary)) {
-            if allowed.contains(token) && self.fork().accept(token).is_err() {
+            if allowed.contains(token) && !self.takes_keys_of(token, fuel)? {
                 tokens.push(token);
             }
         }
@@ -374,6 +376,17 @@ impl Matcher {
         tokens.extend(twins);
         tokens.retain(|&token| allowed.contains(token));
         Ok(tokens)
+    }
+
+    /// Whether a token that the grammar allows repeats no key.
+    fn takes_keys_of(&mut self, token: TokenId, fuel: &mut Fuel<'_>) -> Result<bool, LimitError> {
+        let next = self.grammar().follow(self.generation(), self.state(), token, fuel)?;
+        if !self.accept_keys(token)? {
+            return Ok(false);
+        }
+        let is_stuck = self.is_stuck(next);
+        self.distinct.iter_mut().for_each(|keys| keys.rollback(1));
+        Ok(!is_stuck)
     }
 
     /// Where bytes lead, as far as the grammar alone is concerned.

@@ -19,6 +19,8 @@ pub(crate) struct KeyEnds {
     /// How many there are; the number 0 is the empty text, which the tree does not hold.
     pub(crate) count: usize,
     rest_of: FxHashMap<TokenId, RestId>,
+    /// By number: the token that is a quote and this text, if there is one.
+    quote_and: Box<[Option<TokenId>]>,
     /// A bit for each node of the vocabulary's tree at or below which a token has a quote that is
     /// not escaped.
     quoted_nodes: Box<[u64]>,
@@ -51,12 +53,18 @@ impl KeyEnds {
             }
             rest_of.insert(token, distinct.len() as RestId - 1);
         }
+        let quote_and = distinct.iter().map(|(rest, _)| {
+            let node = trie.find(&[b"\"", *rest].concat());
+            node.and_then(|node| trie.token_at(node))
+        });
+        let quote_and = quote_and.collect();
         let mut beginnings: Vec<&[u8]> = beginnings.into_iter().collect();
         beginnings.sort_unstable();
         Self {
             rests: Trie::new(&distinct[1..]),
             count: distinct.len(),
             rest_of,
+            quote_and,
             quoted_nodes: quoted_nodes.into(),
             beginnings: beginnings.into_iter().map(Into::into).collect(),
         }
@@ -65,6 +73,11 @@ impl KeyEnds {
     /// Whether a token at or below a node of the vocabulary's tree has a quote from there on.
     pub(crate) fn has_quote_below(&self, node: u32) -> bool {
         self.quoted_nodes.get(node as usize / 64).is_some_and(|word| word >> (node % 64) & 1 == 1)
+    }
+
+    /// The token that is a quote and a text.
+    pub(crate) fn quote_and(&self, rest: RestId) -> Option<TokenId> {
+        self.quote_and.get(rest as usize).copied().flatten()
     }
 
     /// What a token goes on with after its first quote, if it has one that is not escaped.
@@ -86,7 +99,7 @@ fn first_quote(bytes: &[u8]) -> Option<usize> {
 }
 
 /// What follows the quotes of a token that may open a key after another member.
-fn begun_keys(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn begun_keys(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let is_white = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
     let opens = move |quote: usize| {
         bytes[quote] == b'"'

@@ -220,7 +220,8 @@ impl MaskMaker<'_> {
                 tokens.push(token);
             }
         }
-        tokens.sort_unstable();
+        // Runs that are sorted are merged.
+        tokens.sort();
         tokens.dedup();
         let base = place.base.as_ref().filter(|_| is_met(0)).map(|(base, _)| base);
         let Some(base) = base else { return self.vocabulary.mask_of_tokens(None, tokens) };

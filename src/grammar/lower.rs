@@ -20,6 +20,7 @@ use super::expr::{Expr, ExprId, ExprPool, RuleId, TokenSet};
 use super::limits::{Fuel, Limits};
 use super::members::Machine;
 use super::program::{Arm, CountedLoop, Node, NodeId, Program, Role, Span};
+use super::text_places::QuotedText;
 use rules::RuleFacts;
 
 /// A repetition is written out when that takes at most so many nodes.
@@ -58,6 +59,7 @@ pub(crate) struct Graph {
     /// What registers mean, by node.
     pub(crate) roles: Vec<Role>,
     pub(crate) machines: Vec<Machine>,
+    pub(crate) texts: Vec<QuotedText>,
     pub(crate) start: NodeId,
     /// Where the nodes of each rule begin, in the order in which they were lowered.
     pub(crate) chunks: Vec<NodeId>,
@@ -77,6 +79,7 @@ struct Lowering<'p, 'f> {
     /// Role of the nodes that are being made.
     role: Role,
     machines: Vec<Machine>,
+    texts: Vec<QuotedText>,
     text_starts: FxHashMap<u32, NodeId>,
     members_starts: FxHashMap<u32, NodeId>,
     starts: FxHashMap<RuleId, NodeId>,
@@ -109,6 +112,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
             roles: vec![Role::Plain],
             role: Role::Plain,
             machines: Vec::new(),
+            texts: Vec::new(),
             text_starts: FxHashMap::default(),
             members_starts: FxHashMap::default(),
             starts: FxHashMap::default(),
@@ -136,6 +140,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
             token_sets: self.token_sets,
             roles: self.roles,
             machines: self.machines,
+            texts: self.texts,
             start,
             chunks: self.chunks,
             starts: self.starts.into_iter().collect(),

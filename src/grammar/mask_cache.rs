@@ -15,6 +15,7 @@ use super::automaton::{Automaton, ConfigId};
 use super::builder::{BOTTOM, Builder, StackId};
 use super::key_places::KeyPlaces;
 use super::mask::Mask;
+use super::text_places::TextPlaces;
 
 /// A mask, and what else the walk has found out.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub(crate) struct MaskCache {
     entries: Mutex<FxHashMap<Key, Entry>>,
     /// Those of places in keys.
     pub(super) keys: KeyPlaces,
+    /// Those of places in texts.
+    pub(super) texts: TextPlaces,
 }
 
 /// Ends the frames of an item that go on below the cut.

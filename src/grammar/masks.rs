@@ -116,6 +116,9 @@ impl MaskMaker<'_> {
     }
 
     fn walk(&self, id: ConfigId, fuel: &mut Fuel<'_>) -> Result<(u32, CachedMask), LimitError> {
+        if let Some(found) = self.text_mask(id, fuel)? {
+            return Ok(found);
+        }
         let config = self.automaton.config(id);
         let mut bits = vec![0u32; self.vocabulary.mask_words()];
         let loop_tokens = self.loop_tokens(id, fuel)?;

@@ -10,8 +10,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::program::{NO_WAY, NodeId};
-use super::regular::DfaArm;
-use super::text::TextMachine;
+use super::text::{TextMachine, covered};
 
 /// A key that may be written: an index into [`MemberRules::keys`], or one more for free keys.
 pub(crate) type KeyId = u32;
@@ -486,18 +485,6 @@ struct Outlook<'p> {
     bytes: u32,
     /// The first of them.
     next: Option<KeyId>,
-}
-
-/// The characters that some arms take.
-fn covered(arms: &[DfaArm]) -> SmallVec<[(u32, u32); 4]> {
-    let mut ranges: SmallVec<[(u32, u32); 4]> = SmallVec::new();
-    for arm in arms {
-        match ranges.last_mut() {
-            Some(last) if last.1 + 1 == arm.low => last.1 = arm.high,
-            _ => ranges.push((arm.low, arm.high)),
-        }
-    }
-    ranges
 }
 
 /// A set of keys: bit `k % 64` of word `k / 64` is key `k`.

@@ -59,6 +59,7 @@ mod segments;
 mod shapes;
 mod source;
 mod text;
+mod text_places;
 mod trie;
 mod vocabulary;
 mod walk;

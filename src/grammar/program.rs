@@ -5,6 +5,7 @@ use super::expr::TokenSet;
 use std::sync::Arc;
 
 use super::members::{Facts, KeyId, Machine, Progress, Progresses};
+use super::text_places::TextNodes;
 
 /// Index of a node in its program.
 pub(crate) type NodeId = u32;
@@ -128,6 +129,8 @@ pub(crate) struct Program {
     pub(crate) key_sets: Vec<u32>,
     /// The rules of objects.
     pub(crate) machines: Vec<Machine>,
+    /// Texts between quotes.
+    pub(crate) texts: TextNodes,
     /// How far objects have come, by the numbers that registers hold.
     pub(crate) progresses: Progresses,
     /// Whether no object may have a key twice.

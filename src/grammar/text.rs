@@ -1,5 +1,7 @@
 //! Texts by an automaton over characters, and how its characters are written.
 
+use smallvec::SmallVec;
+
 use super::regular::{Classifier, Dfa, DfaArm};
 
 /// How a character is written in the answer.
@@ -26,6 +28,8 @@ pub struct TextMachine {
     pub spelling: Spelling,
     /// Greatest number of characters; `None`: any.
     pub max_chars: Option<u32>,
+    /// The number of the language, if it is one that all grammars share.
+    pub(super) shared: Option<u32>,
 }
 
 /// A place in a text.
@@ -44,7 +48,7 @@ impl TextMachine {
             .states()
             .iter()
             .map(|state| TextState { arms: state.arms.clone(), end: state.accepting.then_some(0) });
-        Self { states: states.collect(), spelling, max_chars: None }
+        Self { states: states.collect(), spelling, max_chars: None, shared: None }
     }
 
     /// The texts that a classifier tells apart, as far as `end` gives their label a kind.
@@ -57,7 +61,8 @@ impl TextMachine {
             .states()
             .iter()
             .map(|state| TextState { arms: state.arms.clone(), end: end(state.label) });
-        let mut machine = Self { states: states.collect(), spelling, max_chars: None };
+        let states = states.collect();
+        let mut machine = Self { states, spelling, max_chars: None, shared: None };
         machine.trim();
         machine
     }
@@ -131,6 +136,12 @@ impl TextMachine {
         (texts.len() <= at_most).then_some(texts)
     }
 
+    /// The characters that may come, if they are the same at all places.
+    pub(super) fn takes(&self) -> Option<CharRanges> {
+        let takes = covered(&self.states.first()?.arms);
+        self.states.iter().all(|state| covered(&state.arms) == takes).then_some(takes)
+    }
+
     /// Whether the empty text is in it.
     pub fn may_be_empty(&self) -> bool {
         self.states.first().is_some_and(|start| start.end.is_some())
@@ -140,6 +151,21 @@ impl TextMachine {
     pub fn is_never(&self) -> bool {
         self.states.is_empty() || self.chars_to_end()[0] == u32::MAX
     }
+}
+
+/// Characters: ascending, disjoint, apart.
+pub(super) type CharRanges = SmallVec<[(u32, u32); 4]>;
+
+/// The characters that some arms take.
+pub(super) fn covered(arms: &[DfaArm]) -> CharRanges {
+    let mut ranges = CharRanges::new();
+    for arm in arms {
+        match ranges.last_mut() {
+            Some(last) if last.1 + 1 == arm.low => last.1 = arm.high,
+            _ => ranges.push((arm.low, arm.high)),
+        }
+    }
+    ranges
 }
 
 /// Characters that JSON escapes by a letter, and the letter.

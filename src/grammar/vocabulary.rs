@@ -12,6 +12,7 @@ use super::distinct::LazyQuotedTokens;
 use super::key_ends::{KeyEnds, LazyKeyEnds};
 use super::mask::{Mask, set_bit};
 use super::shapes::Shapes;
+use super::text_places::{SharedPlaces, StringPlaces, TextsOf};
 use super::trie::{TOKEN_BYTES_MAX, Trie};
 use crate::TokenId;
 use crate::vocab::{Token, TokenKind, Vocabulary};
@@ -37,6 +38,9 @@ pub struct GrammarVocabulary {
     is_byte_complete: bool,
     pub(super) quoted: LazyQuotedTokens,
     key_ends: LazyKeyEnds,
+    pub(super) text_places: SharedPlaces,
+    pub(super) string_places: StringPlaces,
+    pub(super) texts_of: TextsOf,
     /// What is inside strings, and what is not: nearly every grammar has some.
     splits: Vec<Arc<CharSplit>>,
     masks: Mutex<FxHashMap<u64, Weak<Mask>>>,
@@ -103,6 +107,9 @@ impl GrammarVocabulary {
             is_byte_complete: singles == 256,
             quoted: LazyQuotedTokens::default(),
             key_ends: LazyKeyEnds::default(),
+            text_places: SharedPlaces::default(),
+            string_places: StringPlaces::default(),
+            texts_of: TextsOf::default(),
             masks: Mutex::default(),
             mask_bytes: Arc::default(),
             mask_bytes_max,

@@ -30,11 +30,20 @@ use crate::grammar::regular::{Dfa, RegularError};
 /// Steps for one language. They are not the request's: what one makes, all others use.
 const SHARED_STEPS: u64 = 50_000_000;
 
+/// The languages, made when they are first asked for.
+static SHARED: [OnceLock<Arc<Dfa>>; Format::ALL.len()] =
+    [const { OnceLock::new() }; Format::ALL.len()];
+
 impl Format {
+    /// The number of the format whose shared language this very one is.
+    pub(super) fn number_of(language: &Arc<Dfa>) -> Option<u32> {
+        let is_it =
+            |made: &OnceLock<Arc<Dfa>>| made.get().is_some_and(|it| Arc::ptr_eq(it, language));
+        SHARED.iter().position(is_it).map(|index| index as u32)
+    }
+
     /// The texts of the format. `fuel` pays for the use, not for making what all share.
     pub fn language(self, fuel: &mut Fuel<'_>) -> Result<Arc<Dfa>, RegularError> {
-        static SHARED: [OnceLock<Arc<Dfa>>; Format::ALL.len()] =
-            [const { OnceLock::new() }; Format::ALL.len()];
         fuel.spend(1)?;
         let index = Self::ALL.iter().position(|format| *format == self).unwrap_or(0);
         let shared = SHARED.get(index);

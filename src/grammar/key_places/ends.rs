@@ -36,6 +36,12 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
+    /// All that tokens may go on with, and what they see.
+    pub(super) fn alive(&self) -> impl Iterator<Item = (RestId, Sees)> {
+        let alive = self.sees.iter().enumerate().filter(|(_, sees)| **sees != Sees::Dead);
+        alive.map(|(rest, sees)| (rest as RestId, *sees))
+    }
+
     /// What a token sees that goes on with a text.
     pub(super) fn sees(&self, rest: RestId) -> Sees {
         self.sees.get(rest as usize).copied().unwrap_or(Sees::Dead)

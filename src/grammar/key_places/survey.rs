@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::ends::Sees;
+use super::ends::{Ends, Sees};
 use super::{KeyPlace, MaskMaker, Need};
 use crate::TokenId;
 use crate::grammar::error::LimitError;
@@ -44,6 +44,8 @@ struct Survey<'s, 'f> {
     followed: Vec<TokenId>,
     /// Tokens that lead elsewhere than from the place of a free key.
     moved: FxHashSet<TokenId>,
+    /// Whether those are among them that begin with a quote.
+    ends_at_once: bool,
     value_bytes: u32,
     steps_left: u32,
     /// Whether something came up that only a plain walk can answer.
@@ -78,6 +80,7 @@ impl MaskMaker<'_> {
             groups: FxHashMap::default(),
             followed: Vec::new(),
             moved: FxHashSet::default(),
+            ends_at_once: false,
             value_bytes: 0,
             steps_left: STEPS_MAX,
             is_beyond: false,
@@ -169,11 +172,8 @@ impl Survey<'_, '_> {
                     self.walk(next, trie, Some(index), tokens)?;
                 }
                 Step::End { key, next } => {
-                    for below in trie.tokens_from(index) {
-                        for token in tokens(below) {
-                            self.end(token, (key, next))?;
-                        }
-                    }
+                    let below = trie.tokens_from(index).flat_map(tokens);
+                    self.end_all(below, (key, next))?;
                 }
             }
         }
@@ -208,11 +208,13 @@ impl Survey<'_, '_> {
                 (Step::Inside(our), Step::Inside(their)) => {
                     self.differ((our, their), Some(index))?;
                 }
+                (Step::End { key, next }, _) if at.is_none() => {
+                    self.ends_at_once = true;
+                    self.end_at_once((key, next))?;
+                }
                 (Step::End { key, next }, _) => {
                     self.moved.extend(trie.tokens_from(index));
-                    for token in trie.tokens_from(index) {
-                        self.end(token, (key, next))?;
-                    }
+                    self.end_all(trie.tokens_from(index), (key, next))?;
                 }
                 _ => self.is_beyond = true,
             }
@@ -226,37 +228,65 @@ impl Survey<'_, '_> {
         self.groups.entry(Need::OneOf(set)).or_default().push(token);
     }
 
-    /// A token that ends a key.
-    fn end(&mut self, token: TokenId, (key, next): (KeyId, NodeId)) -> Result<(), LimitError> {
-        let Some(rest) = self.maker.vocabulary.key_ends().rest_of(token) else { return Ok(()) };
+    /// Tokens that end a key.
+    fn end_all(
+        &mut self,
+        tokens: impl Iterator<Item = TokenId>,
+        (key, next): (KeyId, NodeId),
+    ) -> Result<(), LimitError> {
+        let Some(ends) = self.ends_of((key, next))? else { return Ok(()) };
+        let key_ends = self.maker.vocabulary.key_ends();
+        for token in tokens {
+            if let Some(rest) = key_ends.rest_of(token) {
+                self.end(token, key, ends.sees(rest));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tokens that begin with the quote that ends a key.
+    fn end_at_once(&mut self, (key, next): (KeyId, NodeId)) -> Result<(), LimitError> {
+        let Some(ends) = self.ends_of((key, next))? else { return Ok(()) };
+        let key_ends = self.maker.vocabulary.key_ends();
+        for (rest, sees) in ends.alive() {
+            if let Some(token) = key_ends.quote_and(rest) {
+                self.end(token, key, sees);
+            }
+        }
+        Ok(())
+    }
+
+    fn ends_of(&mut self, (key, next): (KeyId, NodeId)) -> Result<Option<Arc<Ends>>, LimitError> {
         let ends = self.maker.ends_of((self.machine, key), next, self.fuel)?;
-        let Some(ends) = ends else {
-            self.is_beyond = true;
-            return Ok(());
-        };
-        self.value_bytes = self.value_bytes.max(ends.value_bytes);
-        let need = match ends.sees(rest) {
-            Sees::Dead => return Ok(()),
+        self.is_beyond |= ends.is_none();
+        let value_bytes = ends.as_ref().map_or(0, |ends| ends.value_bytes);
+        self.value_bytes = self.value_bytes.max(value_bytes);
+        Ok(ends)
+    }
+
+    fn end(&mut self, token: TokenId, key: KeyId, sees: Sees) {
+        let need = match sees {
+            Sees::Dead => return,
             Sees::Nothing => Need::Key(key),
             Sees::More | Sees::MoreAndQuote => Need::KeyAndMore(key),
             Sees::End => Need::KeyAndEnd(key),
-            Sees::All => {
-                self.followed.push(token);
-                return Ok(());
-            }
+            Sees::All => return self.followed.push(token),
         };
         self.groups.entry(need).or_default().push(token);
-        Ok(())
     }
 
     /// Adds what is as at another place.
     fn take_over(&mut self, like: &KeyPlace) {
-        let moved = &self.moved;
+        let vocabulary = self.maker.vocabulary;
+        let (moved, ends_at_once) = (&self.moved, self.ends_at_once);
+        let is_same = |token: &&TokenId| {
+            let is_quote = || vocabulary.token_bytes(**token).first() == Some(&b'"');
+            !(ends_at_once && is_quote()) && (moved.is_empty() || !moved.contains(*token))
+        };
         for (need, tokens) in &like.groups {
-            let same = tokens.iter().filter(|token| !moved.contains(token));
-            self.groups.entry(*need).or_default().extend(same);
+            self.groups.entry(*need).or_default().extend(tokens.iter().filter(is_same));
         }
-        self.followed.extend(like.followed.iter().filter(|token| !moved.contains(token)));
+        self.followed.extend(like.followed.iter().filter(is_same));
         self.value_bytes = self.value_bytes.max(like.value_bytes);
     }
 
@@ -280,6 +310,7 @@ impl Survey<'_, '_> {
         let mut groups: Vec<(Need, Box<[TokenId]>)> =
             self.groups.into_iter().map(|(need, tokens)| (need, tokens.into())).collect();
         groups.sort_unstable_by_key(|(need, _)| *need);
+        groups.iter_mut().for_each(|(_, tokens)| tokens.sort_unstable());
         KeyPlace {
             machine: self.machine,
             base,

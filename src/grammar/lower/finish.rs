@@ -7,6 +7,7 @@ use crate::grammar::expr::RuleId;
 use crate::grammar::limits::Fuel;
 use crate::grammar::members::{KeySet, Progress, Progresses, insert};
 use crate::grammar::program::{Arm, ByteClasses, NO_WAY, Node, NodeId, Program, Role, Span};
+use crate::grammar::text_places::TextNodes;
 
 /// Turns a graph into a program that satisfies the invariants of [`Program`].
 pub(super) fn finish(
@@ -24,6 +25,7 @@ pub(super) fn finish(
         counted.body_cost = costs[counted.body as usize];
     }
     let classes = ByteClasses::of_arms(&graph.arms);
+    let texts = TextNodes::new(std::mem::take(&mut graph.texts), &costs);
     let mut program = Program {
         nodes: graph.nodes,
         arms: graph.arms,
@@ -40,6 +42,7 @@ pub(super) fn finish(
             graph.roles
         },
         machines: graph.machines,
+        texts,
         key_sets: Vec::new(),
         progresses: Progresses::default(),
         distinct_keys: graph.pool.has_distinct_keys(),

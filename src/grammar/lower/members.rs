@@ -274,7 +274,8 @@ mod tests {
         if !free {
             states.pop();
         }
-        let keys = TextMachine { states, spelling: Spelling::Json, max_chars: None };
+        let spelling = Spelling::Json;
+        let keys = TextMachine { states, spelling, max_chars: None, shared: None };
         let values = [Some(digit), Some(digit), Some(digit), Some(x)];
         pool.distinguish_keys();
         let object = pool.members(Members {

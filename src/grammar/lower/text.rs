@@ -11,6 +11,7 @@ use crate::grammar::error::{GrammarError, LimitError};
 use crate::grammar::program::{Arm, Node, NodeId, Program, Role};
 use crate::grammar::regular::DfaArm;
 use crate::grammar::text::{Spelling, TextMachine};
+use crate::grammar::text_places::QuotedText;
 
 /// The bytes of some characters beyond ASCII, and where they lead.
 type Sequence = (SmallVec<[Utf8Range; 4]>, NodeId);
@@ -24,6 +25,8 @@ struct Spelled {
     escapes: Vec<Arm>,
     /// Control characters without a short escape.
     controls: Vec<(u8, NodeId)>,
+    /// Whether characters that are escaped are seen to elsewhere.
+    skips_escapes: bool,
 }
 
 impl Lowering<'_, '_> {
@@ -36,7 +39,12 @@ impl Lowering<'_, '_> {
         let Some(max) = machine.max_chars else {
             let nodes = self.reserve_states(&machine, |_| Role::Plain);
             self.lower_states(&machine, &nodes, &|to| nodes[to as usize], next)?;
-            return Ok(nodes[0]);
+            let start = nodes[0];
+            if machine.spelling == Spelling::Json && self.is_quote(next) {
+                let (shared, takes) = (machine.shared, machine.takes());
+                self.texts.push(QuotedText { nodes, quote: next, shared, takes });
+            }
+            return Ok(start);
         };
         let needs = machine.chars_to_end();
         if needs[0] > max {
@@ -51,6 +59,12 @@ impl Lowering<'_, '_> {
             }
         };
         Ok(self.push(Node::Enter { start, next, register: max })?)
+    }
+
+    /// Whether a node takes a quote and nothing else.
+    fn is_quote(&self, node: NodeId) -> bool {
+        let Node::Switch(span) = self.nodes[node as usize] else { return false };
+        matches!(&self.arms[span.range()], [Arm { low: b'"', high: b'"', .. }])
     }
 
     /// A text whose characters are counted, as a rule of its own.
@@ -123,7 +137,7 @@ impl Lowering<'_, '_> {
             Spelling::Json => escaped_target(arms).map(entry),
             Spelling::Plain | Spelling::SingleQuoted => None,
         };
-        let mut spelled = Spelled::default();
+        let mut spelled = Spelled { skips_escapes: escaped.is_some(), ..Spelled::default() };
         for arm in arms {
             self.fuel.spend(1)?;
             let high = if wide.is_some() { arm.high.min(0x7F) } else { arm.high };
@@ -296,6 +310,9 @@ impl Spelled {
     }
 
     fn add_escaped(&mut self, character: u8, next: NodeId, spelling: Spelling) {
+        if self.skips_escapes {
+            return;
+        }
         match spelling.short_escape(character.into()) {
             Some(letter) => self.escapes.push(Arm { low: letter, high: letter, next }),
             None => self.controls.push((character, next)),

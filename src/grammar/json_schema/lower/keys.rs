@@ -47,7 +47,8 @@ pub(super) fn texts(texts: &[String]) -> TextMachine {
             .collect(),
         end: node.end,
     });
-    TextMachine { states: states.collect(), spelling: Spelling::Plain, max_chars: None }
+    let states = states.collect();
+    TextMachine { states, spelling: Spelling::Plain, max_chars: None, shared: None }
 }
 
 /// What the other keys are: states of an automaton, each with the kind of key that ends there.
@@ -129,7 +130,7 @@ pub(super) fn keys<'n>(
             states.push(TextState { arms, end: *end });
         }
     }
-    let mut machine = TextMachine { states, spelling, max_chars: None };
+    let mut machine = TextMachine { states, spelling, max_chars: None, shared: None };
     machine.trim();
     machine
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::{DeclaredTypes, SchemaError, StringSet};
+use super::super::{DeclaredTypes, Format, SchemaError, StringSet};
 use super::Lowering;
 use super::style::{Quotes, Style};
 use super::values::NEVER;
@@ -102,6 +102,8 @@ impl Lowering<'_> {
             && language.max_chars().is_none_or(|longest| longest > max)
         {
             machine.max_chars = Some(max);
+        } else {
+            machine.shared = Format::number_of(&language);
         }
         Ok(self.pool.text(Arc::new(machine)))
     }
