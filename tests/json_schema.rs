@@ -870,3 +870,57 @@ fn checking_a_text_sees_keys_that_come_twice() {
     assert!(accepts(&grammar, r#"{"c":1,"d":1}"#));
     assert!(!accepts(&grammar, r#"{"c":1,"c":1}"#));
 }
+
+/// Finishes an answer from a text in just so many tokens as are needed, and gives it back.
+fn finish_shortly(schema: &str, begun: &str) -> String {
+    let grammar = schema_with(schema, compact());
+    let mut matcher = grammar.matcher();
+    begun.bytes().for_each(|byte| matcher.accept(byte.into()).unwrap());
+    let mut bits = vec![0; grammar.vocabulary().mask_words()];
+    let mut text = begun.as_bytes().to_vec();
+    for left in (0..=matcher.min_tokens_to_finish().unwrap().unwrap()).rev() {
+        if matcher.is_complete() {
+            break;
+        }
+        matcher.fill_mask_within(left, &mut bits).unwrap();
+        let token = (0..256).find(|token| bits[token / 32] >> (token % 32) & 1 == 1);
+        let token = token.unwrap_or_else(|| panic!("{schema} has no way on after {text:?}"));
+        matcher.accept(token as u32).unwrap();
+        text.push(token as u8);
+    }
+    assert!(matcher.is_complete(), "{schema}: {}", String::from_utf8_lossy(&text));
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn the_shortest_way_to_the_end_repeats_no_key() {
+    for (schema, begun) in [
+        (r#"{"type":"object","minProperties":3}"#, r#"{"":1,"#),
+        (r#"{"type":"object","minProperties":9}"#, r#"{"a":1,"#),
+        (r#"{"type":"object","additionalProperties":{"type":"integer"}}"#, r#"{"":0,""#),
+        (r#"{"type":"object","properties":{"":{}},"minProperties":2}"#, r#"{"":0,"#),
+    ] {
+        let text = finish_shortly(schema, begun);
+        assert!(accepts(&schema_with(schema, compact()), &text), "{schema}: {text}");
+    }
+}
+
+#[test]
+fn no_key_is_begun_that_cannot_come() {
+    let any = any_order();
+    let used = schema_with(
+        r#"{"properties":{"foo":{"type":"null"}},"patternProperties":{"^x-":{}},"additionalProperties":false}"#,
+        any,
+    );
+    assert!(writes(&used, r#"{"foo":null,"x"#));
+    assert!(!writes(&used, r#"{"foo":null,"f"#), "`foo` is there already");
+    let accents =
+        schema_with(r#"{"properties":{"é":{},"è":{},"b":{}},"additionalProperties":false}"#, any);
+    let begun = "{\"é\":1,\"è\":1,\"\u{e9}".as_bytes();
+    let mut matcher = accents.matcher();
+    for &byte in &begun[..begun.len() - 2] {
+        matcher.accept(byte.into()).unwrap();
+    }
+    let mask = matcher.mask().unwrap();
+    assert!(mask.contains(b'b'.into()) && !mask.contains(0xC3), "both accents are there already");
+}

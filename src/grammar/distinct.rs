@@ -129,6 +129,13 @@ impl DistinctKeys {
             })
     }
 
+    /// Bytes by which the next key may have to be longer than the shortest, so that it is new.
+    pub(super) fn spare_bytes(&self) -> u32 {
+        let open = self.last();
+        let known = open.innermost.as_ref().map_or(0, |level| level.keys().count());
+        2 + (known as u32 + 1).ilog2()
+    }
+
     fn last(&self) -> OpenObjects {
         self.history.last().cloned().unwrap_or_default()
     }

@@ -10,6 +10,7 @@ use rustc_hash::FxHashSet;
 
 use super::automaton::{Automaton, Config, ConfigId, DEAD};
 use super::compiled::{CompiledGrammar, Generation};
+use super::distinct::{DistinctKeys, Mark};
 use super::error::{LimitError, MatchError};
 use super::limits::Fuel;
 use super::mask::{set_bit, tokens_of};
@@ -77,7 +78,7 @@ impl Matcher {
             return Ok(Some(0));
         }
         let mut fuel = self.fuel();
-        let found = way_of(self.grammar(), self.generation(), self.state(), &mut fuel)?;
+        let found = self.way(&mut fuel)?;
         let planned = self.plan.as_ref().map(|plan| plan.left as u32);
         Ok(match (found.map(|way| way.len()), planned) {
             (Some(found), Some(planned)) => Some(found.min(planned)),
@@ -137,12 +138,23 @@ impl Matcher {
         let floor = super::mask_cache::floor_of(automaton, self.state(), &cached);
         let below = super::mask_cache::finish_below(automaton, self.state(), floor);
         let most = below.map_or(0, |(_, most)| most).saturating_add(over_cut);
-        Ok(most < tokens_left)
+        Ok(most.saturating_add(self.spare()) < tokens_left)
+    }
+
+    /// A way to finish from here, in which no key comes twice.
+    fn way(&self, fuel: &mut Fuel<'_>) -> Result<Option<Way>, LimitError> {
+        let keys = self.distinct.as_deref();
+        way_of(self.grammar(), self.generation(), self.state(), keys, fuel)
+    }
+
+    /// Tokens that a way may need beyond what its bytes say, so that no key comes twice.
+    fn spare(&self) -> u32 {
+        self.distinct.as_ref().map_or(0, |keys| keys.spare_bytes())
     }
 
     /// Makes sure that the plan, or a way from here, fits into `tokens_left`.
     fn plan_to_finish(&mut self, tokens_left: u32, fuel: &mut Fuel<'_>) -> Result<(), MatchError> {
-        let found = way_of(self.grammar(), self.generation(), self.state(), fuel)?;
+        let found = self.way(fuel)?;
         let planned = self.plan.as_ref().map_or(u32::MAX, |plan| plan.left as u32);
         let needed = found.as_ref().map_or(u32::MAX, Way::len).min(planned);
         if needed == u32::MAX {
@@ -172,6 +184,9 @@ impl Matcher {
         let mut fits_not = FxHashSet::default();
         let mut landings: Vec<(TokenId, ConfigId)> = Vec::new();
         let start = generation.automaton.config(self.state());
+        // Which keys were written by then differs from token to token, so a few bytes are kept for
+        // one that must be longer.
+        let after = after.saturating_sub(self.spare());
         walk(&generation.automaton, vocabulary.trie(), start, fuel, |token, to, config| {
             match quick_fit(grammar, config, after) {
                 Some(true) => set_bit(bits, token),
@@ -184,7 +199,7 @@ impl Matcher {
             if fits.contains(&to) || fits_not.contains(&to) {
                 return Ok(fits.contains(&to));
             }
-            let way = way_of(grammar, generation, to, fuel)?;
+            let way = way_of(grammar, generation, to, None, fuel)?;
             let fit = way.is_some_and(|way| way.len() <= after);
             if fit {
                 fits.insert(to)
@@ -257,6 +272,7 @@ fn way_of(
     grammar: &CompiledGrammar,
     generation: &Generation,
     from: ConfigId,
+    keys: Option<&DistinctKeys>,
     fuel: &mut Fuel<'_>,
 ) -> Result<Option<Way>, LimitError> {
     let finish_bytes = generation.automaton.config(from).finish_bytes;
@@ -264,7 +280,7 @@ fn way_of(
         let spells = grammar.vocabulary().is_byte_complete() && finish_bytes != u32::MAX;
         return Ok(spells.then_some(Way::Bytes(finish_bytes)));
     }
-    let text = shortest_text(grammar, &generation.automaton, from, fuel)?;
+    let text = shortest_text(grammar, &generation.automaton, from, keys, fuel)?;
     if let Some(tokens) = text.and_then(|text| fewest_tokens(grammar, &text)) {
         return Ok(Some(Way::Tokens(tokens)));
     }
@@ -278,23 +294,65 @@ enum Symbol {
     Token(TokenId),
 }
 
-/// A shortest text that finishes a state. `None` if a step of it is a token set without tokens.
+/// Bytes by which keys are made longer in one text, so that they differ.
+const DETOURS_MAX: u32 = 1_024;
+
+/// A shortest text that finishes a state, or nearly: where the keys that were written are given, a
+/// key that would come twice is made longer. `None` if a step of it is a token set without tokens,
+/// or no such keys are found.
 fn shortest_text(
     grammar: &CompiledGrammar,
     automaton: &Automaton,
     from: ConfigId,
+    keys: Option<&DistinctKeys>,
     fuel: &mut Fuel<'_>,
 ) -> Result<Option<Vec<Symbol>>, LimitError> {
+    let mut keys = keys.cloned();
+    let quotes = grammar.vocabulary().quoted.get(grammar.vocabulary());
+    let mut takes = |at: &Config, byte: u8| {
+        keys.as_mut()
+            .is_none_or(|keys| keys.accept(&[byte], &[Mark::of(automaton, at, byte)], quotes))
+    };
     let mut text = Vec::new();
+    let mut detours = 0;
     let mut at = from;
     while automaton.config(at).finish_bytes > 0 {
-        let Some((symbol, to)) = shorter_step(grammar, automaton, at, fuel)? else {
-            return Ok(None);
+        let step = match shorter_step(grammar, automaton, at, &mut takes, fuel)? {
+            Some(step) => Some(step),
+            None if detours < DETOURS_MAX => {
+                detours += 1;
+                level_step(grammar, automaton, at, &mut takes, fuel)?
+            }
+            None => None,
         };
+        let Some((symbol, to)) = step else { return Ok(None) };
         text.push(symbol);
         at = to;
     }
     Ok(Some(text))
+}
+
+/// A byte that makes a key longer and brings its state no further from its end.
+fn level_step(
+    grammar: &CompiledGrammar,
+    automaton: &Automaton,
+    at: ConfigId,
+    takes: &mut dyn FnMut(&Config, u8) -> bool,
+    fuel: &mut Fuel<'_>,
+) -> Result<Option<(Symbol, ConfigId)>, LimitError> {
+    let config = automaton.config(at);
+    let classes = &grammar.program().classes;
+    // Another class each time: keys that were made longer before are not met again.
+    let first = config.items.first().map_or(0, |item| *item as usize);
+    for offset in 0..classes.len() {
+        let byte = classes.representative((first + offset) % classes.len());
+        let to = automaton.edge(config, byte, fuel)?.to;
+        let is_level = to != DEAD && automaton.config(to).finish_bytes <= config.finish_bytes;
+        if is_level && takes(config, byte) {
+            return Ok(Some((Symbol::Byte(byte), to)));
+        }
+    }
+    Ok(None)
 }
 
 /// A step that brings a state nearer to its end.
@@ -302,6 +360,7 @@ fn shorter_step(
     grammar: &CompiledGrammar,
     automaton: &Automaton,
     at: ConfigId,
+    takes: &mut dyn FnMut(&Config, u8) -> bool,
     fuel: &mut Fuel<'_>,
 ) -> Result<Option<(Symbol, ConfigId)>, LimitError> {
     let config = automaton.config(at);
@@ -309,7 +368,8 @@ fn shorter_step(
     for class in 0..classes.len() {
         let byte = classes.representative(class);
         let to = automaton.edge(config, byte, fuel)?.to;
-        if to != DEAD && automaton.config(to).finish_bytes < config.finish_bytes {
+        let is_shorter = to != DEAD && automaton.config(to).finish_bytes < config.finish_bytes;
+        if is_shorter && takes(config, byte) {
             return Ok(Some((Symbol::Byte(byte), to)));
         }
     }

@@ -371,11 +371,13 @@ impl TextSurvey<'_> {
         let vocabulary = self.maker.vocabulary;
         self.inside.sort_unstable();
         self.quoted.sort_unstable();
+        let (inside, quoted) = (self.inside.len(), self.quoted.len());
         for &(token, twin) in vocabulary.twins() {
-            if self.inside.binary_search(&token).is_ok() {
+            if self.inside[..inside].binary_search(&token).is_ok() {
                 self.inside.push(twin);
             }
-            let rest = self.quoted.iter().find(|(_, other)| *other == token).map(|(rest, _)| *rest);
+            let of_token = self.quoted[..quoted].iter().find(|(_, other)| *other == token);
+            let rest = of_token.map(|(rest, _)| *rest);
             self.quoted.extend(rest.map(|rest| (rest, twin)));
         }
         self.inside.sort_unstable();
