@@ -1,7 +1,9 @@
 //! A compiled grammar: immutable rules, and the states and masks met so far.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+use rustc_hash::FxHashMap;
 
 use super::automaton::{Automaton, ConfigId, DEAD, START};
 use super::error::{GrammarError, LimitError};
@@ -22,6 +24,8 @@ pub(crate) struct Generation {
     pub(crate) number: u64,
     pub(crate) automaton: Automaton,
     pub(crate) masks: MaskCache,
+    /// Tokens that finish a state, for those that were asked about.
+    pub(crate) ways: Mutex<FxHashMap<ConfigId, u32>>,
     /// Bytes from which on the states are thrown away.
     bytes_max: AtomicUsize,
 }
@@ -29,7 +33,8 @@ pub(crate) struct Generation {
 impl Generation {
     fn new(number: u64, automaton: Automaton, limits: &Limits) -> Self {
         let bytes_max = AtomicUsize::new(limits.states_bytes_max);
-        Self { number, automaton, masks: MaskCache::default(), bytes_max }
+        let ways = Mutex::default();
+        Self { number, automaton, masks: MaskCache::default(), ways, bytes_max }
     }
 
     /// Whether the states take more memory than they may.

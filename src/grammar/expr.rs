@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
+use super::free_text::FreeText;
 use super::members::MemberRules;
 use super::text::TextMachine;
 use crate::TokenId;
@@ -159,6 +160,8 @@ pub enum Expr {
     Text(u32),
     /// An object, or what is written like one, by its number in the pool.
     Members(u32),
+    /// Free text, by its number in the pool.
+    Free(u32),
 }
 
 /// An object: members between brackets, told apart by their keys. It is never the empty text.
@@ -201,6 +204,7 @@ pub struct ExprPool {
     rules: Vec<Rule>,
     texts: Vec<Arc<TextMachine>>,
     members: Vec<Members>,
+    free_texts: Vec<Arc<FreeText>>,
     distinct_keys: bool,
 }
 
@@ -224,6 +228,7 @@ impl ExprPool {
             rules: Vec::new(),
             texts: Vec::new(),
             members: Vec::new(),
+            free_texts: Vec::new(),
             distinct_keys: false,
         };
         pool.intern(Expr::Never);
@@ -337,6 +342,17 @@ impl ExprPool {
     /// The object with a number.
     pub(super) fn members_of(&self, number: u32) -> &Members {
         &self.members[number as usize]
+    }
+
+    /// Free text.
+    pub fn free_text(&mut self, text: FreeText) -> ExprId {
+        self.free_texts.push(Arc::new(text));
+        self.intern(Expr::Free(self.free_texts.len() as u32 - 1))
+    }
+
+    /// The free text with a number.
+    pub(super) fn free_text_of(&self, number: u32) -> &Arc<FreeText> {
+        &self.free_texts[number as usize]
     }
 
     /// Says that no object of an answer may have a key twice, free keys included.

@@ -5,6 +5,7 @@
 //! repetitions are written out; all others become calls and counted loops.
 
 mod finish;
+mod free;
 mod members;
 mod rules;
 mod switches;
@@ -16,6 +17,8 @@ use std::hash::{Hash, Hasher};
 
 use super::error::{GrammarError, LimitError};
 use super::expr::{Expr, ExprId, ExprPool, RuleId, TokenSet};
+use super::free_places::LoweredFree;
+use super::free_text::FreeText;
 use super::limits::{Fuel, Limits};
 use super::members::Machine;
 use super::program::{Arm, CountedLoop, Node, NodeId, Program, Role, Span};
@@ -57,6 +60,7 @@ pub(crate) struct Graph {
     /// What registers mean, by node.
     pub(crate) roles: Vec<Role>,
     pub(crate) machines: Vec<Machine>,
+    pub(crate) free_texts: Vec<LoweredFree>,
     pub(crate) start: NodeId,
     /// Start of each rule that is called, with the rule.
     pub(crate) starts: Vec<(RuleId, NodeId)>,
@@ -74,6 +78,7 @@ struct Lowering<'p, 'f> {
     /// Role of the nodes that are being made.
     role: Role,
     machines: Vec<Machine>,
+    free_texts: Vec<LoweredFree>,
     text_starts: FxHashMap<u32, NodeId>,
     members_starts: FxHashMap<u32, NodeId>,
     starts: FxHashMap<RuleId, NodeId>,
@@ -99,6 +104,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
             roles: vec![Role::Plain],
             role: Role::Plain,
             machines: Vec::new(),
+            free_texts: Vec::new(),
             text_starts: FxHashMap::default(),
             members_starts: FxHashMap::default(),
             starts: FxHashMap::default(),
@@ -122,6 +128,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
             token_sets: self.token_sets,
             roles: self.roles,
             machines: self.machines,
+            free_texts: self.free_texts,
             start,
             starts: self.starts.into_iter().collect(),
         }
@@ -257,15 +264,22 @@ impl<'p, 'f> Lowering<'p, 'f> {
             Expr::Rule(rule) => self.lower_call(rule, next),
             Expr::Text(number) => self.lower_text(number, next),
             Expr::Members(number) => self.lower_members(number, next),
+            Expr::Free(number) => self.lower_free(number, next),
             Expr::Token(set) => {
-                let index = self.token_sets.iter().position(|known| *known == set);
-                let index = index.unwrap_or_else(|| {
-                    self.token_sets.push(set);
-                    self.token_sets.len() - 1
-                });
-                Ok(self.push(Node::Token { set: index as u32, next })?)
+                let set = self.token_set(set);
+                Ok(self.push(Node::Token { set, next })?)
             }
         }
+    }
+
+    /// The number of a token set.
+    fn token_set(&mut self, set: TokenSet) -> u32 {
+        let index = self.token_sets.iter().position(|known| *known == set);
+        let index = index.unwrap_or_else(|| {
+            self.token_sets.push(set);
+            self.token_sets.len() - 1
+        });
+        index as u32
     }
 
     fn lower_call(&mut self, rule: RuleId, next: NodeId) -> Result<NodeId, GrammarError> {
@@ -390,6 +404,10 @@ impl<'p, 'f> Lowering<'p, 'f> {
                 let body = self.consuming(self.pool.rule(rule).body)?;
                 self.pool.define(consuming, body);
                 Ok(call)
+            }
+            Expr::Free(number) => {
+                let text = self.pool.free_text_of(number).as_ref().clone();
+                Ok(self.pool.free_text(FreeText { may_be_empty: false, ..text }))
             }
             _ => Ok(ExprPool::NEVER),
         }

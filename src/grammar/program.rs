@@ -2,6 +2,7 @@
 
 use super::charloop::CharLoop;
 use super::expr::TokenSet;
+use super::free_places::FreePlaces;
 use super::members::{Machine, Progress, Progresses};
 
 /// Index of a node in its program.
@@ -125,6 +126,8 @@ pub(crate) struct Program {
     pub(crate) progresses: Progresses,
     /// Whether no object may have a key twice.
     pub(crate) distinct_keys: bool,
+    /// The switches of free texts.
+    pub(crate) free: FreePlaces,
 }
 
 impl Program {

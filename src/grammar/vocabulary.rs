@@ -9,6 +9,8 @@ use super::charloop::LoopChars;
 use super::charsplit::CharSplit;
 use super::compiled::CompiledGrammar;
 use super::distinct::LazyQuotedTokens;
+use super::free_places::TokensByText;
+use super::markers::Markers;
 use super::mask::{Mask, set_bit};
 use super::shapes::Shapes;
 use super::trie::{TOKEN_BYTES_MAX, Trie};
@@ -35,6 +37,8 @@ pub struct GrammarVocabulary {
     text_tokens: Arc<[u32]>,
     is_byte_complete: bool,
     pub(super) quoted: LazyQuotedTokens,
+    pub(super) holding: TokensByText,
+    markers: Markers,
     /// What is inside strings, and what is not: nearly every grammar has some.
     splits: Vec<Arc<CharSplit>>,
     masks: Mutex<FxHashMap<u64, Weak<Mask>>>,
@@ -100,6 +104,8 @@ impl GrammarVocabulary {
             text_tokens: text_tokens.into(),
             is_byte_complete: singles == 256,
             quoted: LazyQuotedTokens::default(),
+            holding: TokensByText::default(),
+            markers: Markers::new(vocabulary),
             masks: Mutex::default(),
             mask_bytes: Arc::default(),
             mask_bytes_max,
@@ -127,6 +133,11 @@ impl GrammarVocabulary {
     /// The token with this name or text, as in `<|im_end|>`; only what starts with `<` is found.
     pub fn token_by_name(&self, name: &[u8]) -> Option<TokenId> {
         self.names.get(name).copied()
+    }
+
+    /// The names of its control tokens.
+    pub(crate) fn markers(&self) -> &Markers {
+        &self.markers
     }
 
     /// Bytes of memory that the masks of all grammars take at the moment.

@@ -4,6 +4,7 @@ use super::Graph;
 use crate::grammar::charloop::CharLoop;
 use crate::grammar::error::GrammarError;
 use crate::grammar::expr::RuleId;
+use crate::grammar::free_places::FreePlaces;
 use crate::grammar::limits::Fuel;
 use crate::grammar::members::{Progress, Progresses};
 use crate::grammar::program::{Arm, ByteClasses, NO_WAY, Node, NodeId, Program, Role, Span};
@@ -43,7 +44,9 @@ pub(super) fn finish(
         machines: graph.machines,
         progresses: Progresses::default(),
         distinct_keys: graph.pool.has_distinct_keys(),
+        free: FreePlaces::default(),
     };
+    program.free = FreePlaces::new(graph.free_texts, &program);
     program.char_loops = CharLoop::find_all(&program);
     Ok(program)
 }
