@@ -207,8 +207,3 @@ impl Spelling {
         if has_plain { 1 } else { self.bytes_of(low).min(self.bytes_of(high)) }
     }
 }
-
-/// A text as JSON writes it between quotes, in the one spelling of [`Spelling::Json`].
-pub(in crate::grammar) fn json_spelled(text: &str) -> String {
-    Spelling::Json.spelled(text)
-}

@@ -1,6 +1,6 @@
 //! What a text that may be a string could be instead, from its first characters.
 
-use super::declared::{DeclaredTypes, types};
+use crate::grammar::json_schema::{DeclaredTypes, types};
 
 /// What a text could be apart from a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! A whole text as a value of a declared type.
 
 use super::converter::{Converter, Dialect, Progress};
-use super::declared::{DeclaredTypes, types};
 use super::number::is_number;
 use super::word::{LeadingZeros, number};
+use crate::grammar::json_schema::{DeclaredTypes, types};
 
 /// The JSON of a text that spells a value of a declared type other than string; `None` where it
 /// is to be a string.

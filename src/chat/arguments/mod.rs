@@ -20,7 +20,6 @@
 
 mod candidate;
 mod converter;
-mod declared;
 mod delimited;
 mod fit;
 mod json;
@@ -40,8 +39,8 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use crate::grammar::json_schema::DeclaredTypes;
 pub use converter::{Converter, Dialect, MAX_DEPTH, Progress};
-pub use declared::DeclaredTypes;
 pub use members::Members;
 pub use typed::TypedText;
 pub use write::write_string;

@@ -1,10 +1,10 @@
 //! The text of one parameter, typed by its schema.
 
 use super::candidate::Candidate;
-use super::declared::DeclaredTypes;
 use super::fit::fit;
 use super::wrapping::{Unwrap, Wrapping};
 use super::write::{escape, write_string};
+use crate::grammar::json_schema::DeclaredTypes;
 
 /// The text of one parameter whose end the block parser finds, as a JSON value of the declared type.
 ///

@@ -1,7 +1,11 @@
 //! The pieces that a call is written in.
 
 use super::Text;
+use super::write::delimiter;
 use crate::chat::arguments::Dialect;
+use crate::grammar::json_schema;
+
+pub use crate::grammar::json_schema::{Parameters, Typing, Wrapping};
 
 /// One piece of a call or of the frame around calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +37,19 @@ pub enum ArgumentSyntax {
     Parameters(Parameters),
 }
 
+impl ArgumentSyntax {
+    /// What a grammar of these arguments is made for.
+    pub fn grammar_dialect(&self) -> json_schema::Dialect {
+        match self {
+            Self::Object(Dialect::Json) => json_schema::Dialect::Json,
+            Self::Object(Dialect::Python) => json_schema::Dialect::Python,
+            Self::Object(dialect) => json_schema::Dialect::BareKeys(delimiter(dialect).into()),
+            Self::PythonCall => json_schema::Dialect::PythonCall,
+            Self::Parameters(parameters) => json_schema::Dialect::Parameters(parameters.clone()),
+        }
+    }
+}
+
 /// A JSON object around a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Envelope {
@@ -60,47 +77,6 @@ pub enum Member {
     Arguments,
     /// The call's id.
     Id,
-}
-
-/// One block a parameter: `open NAME name_end [TYPE type_end] VALUE close`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parameters {
-    /// Before a parameter's name.
-    pub open: Text,
-    /// Between the name and the value, or the type.
-    pub name_end: Text,
-    /// Who says of which type a value is.
-    pub typing: Typing,
-    /// What stands around the value's text.
-    pub wrapping: Wrapping,
-    /// After the value.
-    pub close: Text,
-    /// Canonical whitespace between two parameters.
-    pub between: Text,
-    /// Canonical whitespace after the last parameter.
-    pub after: Text,
-}
-
-/// Who says of which type a parameter's value is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Typing {
-    /// The tool's schema.
-    Schema,
-    /// The word `true` (a string) or `false` (JSON) before this text.
-    StringFlag(Text),
-    /// The name of a JSON type before this text.
-    TypeName(Text),
-}
-
-/// What stands around a value's text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrapping {
-    /// Nothing.
-    None,
-    /// A newline on either side.
-    Newlines,
-    /// `<![CDATA[` and `]]>`, where the text has characters that need it.
-    Cdata,
 }
 
 impl Piece {

@@ -25,6 +25,8 @@ pub struct SchemaOptions {
     pub strict: bool,
     /// Properties may come in any order instead of the declared one.
     pub any_order: bool,
+    /// Properties come in alphabetical order, whatever their case, instead of the declared one.
+    pub sorted: bool,
     /// No whitespace between tokens.
     pub compact: bool,
     /// Greatest number of whitespace characters between two tokens.
@@ -33,7 +35,13 @@ pub struct SchemaOptions {
 
 impl Default for SchemaOptions {
     fn default() -> Self {
-        Self { strict: true, any_order: false, compact: false, gap_characters_max: 8 }
+        Self {
+            strict: true,
+            any_order: false,
+            sorted: false,
+            compact: false,
+            gap_characters_max: 8,
+        }
     }
 }
 

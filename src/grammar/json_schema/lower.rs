@@ -1,21 +1,27 @@
 //! From shapes to the engine's rules: one rule for each conjunction that is met.
 
+mod arguments;
 mod arrays;
 mod keys;
+mod limits;
 mod numbers;
 mod objects;
 mod strings;
+mod style;
 mod values;
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
+use style::Style;
 
 use super::{
     Conj, Dialect, Document, Json, NodeId, NumberSet, Relaxed, SchemaError, SchemaOptions, Shapes,
-    StringSet,
+    StringSet, types,
 };
 use crate::grammar::expr::{CharSet, ExprId, ExprPool, RuleId};
 use crate::grammar::limits::Fuel;
-use crate::grammar::text::json_spelled;
+use crate::grammar::regular::Dfa;
 
 /// Texts that are listed one by one, at most.
 const FEW_TEXTS_MAX: usize = 256;
@@ -45,7 +51,10 @@ pub fn rules_into(
     let document = Document::parse(schema, options, fuel)?;
     let root = document.root();
     let mut lowering = Lowering::new(pool, document, *options, dialect);
-    let root = lowering.rule(&root);
+    let root = match dialect {
+        Dialect::Json => lowering.rule(&root, Style::Json),
+        _ => lowering.arguments(&root, schema, fuel)?,
+    };
     lowering.lower_pending(fuel)?;
     let mut relaxed = lowering.document.relaxed().to_vec();
     relaxed.append(&mut lowering.relaxed);
@@ -59,11 +68,14 @@ struct Lowering<'p> {
     options: SchemaOptions,
     /// What was given up, beside what the document gave up.
     relaxed: Vec<Relaxed>,
-    rules: FxHashMap<Conj, RuleId>,
+    dialect: Dialect,
+    rules: FxHashMap<(Conj, Style), RuleId>,
     /// Rules that are called and not lowered yet.
-    pending: Vec<(Conj, RuleId)>,
+    pending: Vec<(Conj, Style, RuleId)>,
     any_string: Option<ExprId>,
-    strings: FxHashMap<StringSet, ExprId>,
+    strings: FxHashMap<(StringSet, Style), ExprId>,
+    /// What strings of a style may be.
+    limits: FxHashMap<Style, Option<Arc<Dfa>>>,
     numbers: FxHashMap<Vec<NumberSet>, ExprId>,
     gap: Option<ExprId>,
     never: Option<RuleId>,
@@ -76,13 +88,12 @@ impl<'p> Lowering<'p> {
         options: SchemaOptions,
         dialect: &Dialect,
     ) -> Self {
-        match dialect {
-            Dialect::Json => {}
-        }
         Self {
             pool,
             document,
             options,
+            dialect: dialect.clone(),
+            limits: FxHashMap::default(),
             relaxed: Vec::new(),
             rules: FxHashMap::default(),
             pending: Vec::new(),
@@ -95,8 +106,9 @@ impl<'p> Lowering<'p> {
     }
 
     /// The rule for what a conjunction allows; it is lowered later.
-    fn rule(&mut self, conj: &Conj) -> RuleId {
-        if let Some(&known) = self.rules.get(conj) {
+    fn rule(&mut self, conj: &Conj, style: Style) -> RuleId {
+        let key = (conj.clone(), style);
+        if let Some(&known) = self.rules.get(&key) {
             return known;
         }
         let name = match conj.literals().first() {
@@ -104,15 +116,15 @@ impl<'p> Lowering<'p> {
             None => "anything".to_owned(),
         };
         let rule = self.pool.declare(name);
-        self.rules.insert(conj.clone(), rule);
-        self.pending.push((conj.clone(), rule));
+        self.rules.insert(key, rule);
+        self.pending.push((conj.clone(), style, rule));
         rule
     }
 
     fn lower_pending(&mut self, fuel: &mut Fuel<'_>) -> Result<(), SchemaError> {
-        while let Some((conj, rule)) = self.pending.pop() {
+        while let Some((conj, style, rule)) = self.pending.pop() {
             let shapes = self.document.shapes(&conj, fuel)?;
-            let body = self.shapes(&shapes, fuel).map_err(|error| {
+            let body = self.shapes(&shapes, style, fuel).map_err(|error| {
                 let at = conj.literals().first().map(|literal| literal.node);
                 error.at(|| at.map_or_else(|| "/".to_owned(), |at| self.document.pointer_of(at)))
             })?;
@@ -122,25 +134,33 @@ impl<'p> Lowering<'p> {
     }
 
     /// What shapes allow.
-    fn shapes(&mut self, shapes: &Shapes, fuel: &mut Fuel<'_>) -> Result<ExprId, SchemaError> {
+    fn shapes(
+        &mut self,
+        shapes: &Shapes,
+        style: Style,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<ExprId, SchemaError> {
         let mut choices = Vec::new();
-        let words =
-            [("null", shapes.null), ("false", shapes.booleans[0]), ("true", shapes.booleans[1])];
-        for (word, _) in words.into_iter().filter(|(_, allowed)| *allowed) {
-            choices.push(self.pool.literal(word.as_bytes()));
+        let allowed = [shapes.null, shapes.booleans[0], shapes.booleans[1]];
+        for (words, _) in style.words().iter().zip(allowed).filter(|(_, allowed)| *allowed) {
+            choices.push(self.pool.literals(words));
         }
-        choices.push(self.values(&shapes.values, fuel)?);
+        choices.push(self.values(&shapes.values, style, fuel)?);
         if !shapes.numbers.is_empty() {
-            choices.push(self.numbers(&shapes.numbers, fuel)?);
+            choices.push(self.numbers(&shapes.numbers, style, fuel)?);
         }
         for set in &shapes.strings {
-            choices.push(self.string(set, fuel)?);
+            choices.push(self.string(set, style, fuel)?);
         }
-        for shape in &shapes.arrays {
-            choices.push(self.array(shape, fuel)?);
+        if self.tells_bracketed(style, types::ARRAY) {
+            for shape in &shapes.arrays {
+                choices.push(self.array(shape, style.inner(), fuel)?);
+            }
         }
-        for shape in &shapes.objects {
-            choices.push(self.object(shape, fuel)?);
+        if self.tells_bracketed(style, types::OBJECT) {
+            for shape in &shapes.objects {
+                choices.push(self.object(shape, style.inner(), fuel)?);
+            }
         }
         Ok(self.pool.alt(&choices))
     }
@@ -160,25 +180,27 @@ impl<'p> Lowering<'p> {
         SchemaError::Inexact { pointer: self.document.pointer_of(at), keyword, reason }
     }
 
-    /// The texts of all that a conjunction allows, if they are few: no object or array is.
+    /// The texts of all that a conjunction allows, if they are few: no object or array is. Each
+    /// value has one.
     fn few_texts(
         &mut self,
         conj: &Conj,
+        style: Style,
         fuel: &mut Fuel<'_>,
     ) -> Result<Option<Vec<String>>, SchemaError> {
         let shapes = self.document.shapes(conj, fuel)?;
         let mut texts: Vec<String> = Vec::new();
-        let words =
-            [("null", shapes.null), ("false", shapes.booleans[0]), ("true", shapes.booleans[1])];
-        texts.extend(
-            words.iter().filter(|(_, allowed)| *allowed).map(|(word, _)| (*word).to_owned()),
-        );
+        let allowed = [shapes.null, shapes.booleans[0], shapes.booleans[1]];
+        let words = style.words();
+        let words = words.iter().zip(allowed).filter(|(_, allowed)| *allowed);
+        texts.extend(words.filter_map(|(words, _)| words.first()).map(|word| (*word).to_owned()));
         if !shapes.arrays.is_empty() || !shapes.objects.is_empty() {
             return Ok(None);
         }
+        let mut strings: Vec<Arc<str>> = Vec::new();
         for value in &shapes.values {
             match value {
-                Json::String(text) => texts.push(format!("\"{}\"", json_spelled(text))),
+                Json::String(text) => strings.push(Arc::clone(text)),
                 Json::Number(number) => texts.push(number.to_string()),
                 _ => return Ok(None),
             }
@@ -186,7 +208,10 @@ impl<'p> Lowering<'p> {
         for set in &shapes.strings {
             let few = self.whole_language(set, fuel)?.finite(FEW_TEXTS_MAX);
             let Some(few) = few else { return Ok(None) };
-            texts.extend(few.iter().map(|text| format!("\"{}\"", json_spelled(text))));
+            strings.extend(few.iter().map(|text| Arc::from(text.as_str())));
+        }
+        for text in strings {
+            texts.extend(self.string_texts(&text, style, fuel)?.into_iter().next());
         }
         for set in &shapes.numbers {
             let Some(few) = few_integers(set) else { return Ok(None) };

@@ -11,6 +11,7 @@
 mod atom;
 mod conj;
 mod decimal;
+mod declared;
 mod dialect;
 mod document;
 mod error;
@@ -51,7 +52,9 @@ mod tests;
 
 pub use conj::{Conj, Literal, NodeId};
 pub use decimal::Decimal;
-pub use dialect::Dialect;
+pub use declared::DeclaredTypes;
+pub(crate) use declared::types;
+pub use dialect::{Dialect, Parameters, Typing, Wrapping};
 pub use document::{Document, SchemaOptions};
 pub use error::{Relaxed, SchemaError};
 pub use format_name::Format;

@@ -1,6 +1,5 @@
 //! Words and strings within a literal.
 
-use super::super::declared::DeclaredTypes;
 use super::super::delimited::Delimited;
 use super::super::json_string::Taken;
 use super::super::quoted::Escapes;
@@ -9,6 +8,7 @@ use super::super::typed::TypedText;
 use super::super::word::{write_key, write_word};
 use super::super::write::{escape, write_string};
 use super::{Bracket, Literal, Role, State, Step};
+use crate::grammar::json_schema::DeclaredTypes;
 
 impl Literal {
     /// The state after an opening delimiter.

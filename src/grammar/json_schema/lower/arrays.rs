@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::{ArrayShape, Conj, Literal, SchemaError};
 use super::Lowering;
+use super::style::Style;
 use super::values::NEVER;
 use crate::grammar::expr::{ExprId, ExprPool, Members, RuleId};
 use crate::grammar::limits::Fuel;
@@ -19,6 +20,7 @@ impl Lowering<'_> {
     pub(super) fn array(
         &mut self,
         shape: &ArrayShape,
+        style: Style,
         fuel: &mut Fuel<'_>,
     ) -> Result<ExprId, SchemaError> {
         let max = match &shape.rest {
@@ -32,26 +34,27 @@ impl Lowering<'_> {
             return Ok(NEVER);
         }
         if shape.unique && max.is_none_or(|max| max > 1) {
-            return self.unique_array(shape, max, fuel);
+            return self.unique_array(shape, max, style, fuel);
         }
         let items = match shape.contains.is_empty() {
-            true => self.items(shape, max, fuel)?,
-            false => self.counted_items(shape, max, fuel)?,
+            true => self.items(shape, max, style, fuel)?,
+            false => self.counted_items(shape, max, style, fuel)?,
         };
-        let (open, close, gap) = (self.pool.literal(b"["), self.pool.literal(b"]"), self.gap());
+        let (open, close, gap) =
+            (self.pool.literal(b"["), self.pool.literal(b"]"), self.gap_of(style));
         Ok(self.pool.seq(&[open, gap, items, close]))
     }
 
     /// One item and the gap after it.
-    fn item(&mut self, conj: &Conj) -> ExprId {
-        let rule = self.rule(conj);
-        let (item, gap) = (self.pool.call(rule), self.gap());
+    fn item(&mut self, conj: &Conj, style: Style) -> ExprId {
+        let rule = self.rule(conj, style);
+        let (item, gap) = (self.pool.call(rule), self.gap_of(style));
         self.pool.seq(&[item, gap])
     }
 
     /// A comma, the gap after it and an item.
-    fn next_item(&mut self, item: ExprId) -> ExprId {
-        let (comma, gap) = (self.pool.literal(b","), self.gap());
+    fn next_item(&mut self, item: ExprId, style: Style) -> ExprId {
+        let (comma, gap) = (self.pool.literal(b","), self.gap_of(style));
         self.pool.seq(&[comma, gap, item])
     }
 
@@ -60,14 +63,15 @@ impl Lowering<'_> {
         &mut self,
         shape: &ArrayShape,
         max: Option<u32>,
+        style: Style,
         fuel: &mut Fuel<'_>,
     ) -> Result<ExprId, SchemaError> {
         let prefix = shape.prefix.len().min(max.unwrap_or(u32::MAX) as usize);
         // What may follow the prefix, and then, from the back, what may follow each place of it.
         let mut after = ExprPool::EMPTY;
         if let Some(rest) = &shape.rest {
-            let item = self.item(rest);
-            let another = self.next_item(item);
+            let item = self.item(rest, style);
+            let another = self.next_item(item, style);
             let (done, most) = (prefix as u32, max.map(|max| max - prefix as u32));
             let least = shape.min.saturating_sub(done);
             after = match prefix {
@@ -86,9 +90,9 @@ impl Lowering<'_> {
         }
         for place in (0..prefix).rev() {
             fuel.spend(1)?;
-            let mut item = self.item(&shape.prefix[place]);
+            let mut item = self.item(&shape.prefix[place], style);
             if place > 0 {
-                item = self.next_item(item);
+                item = self.next_item(item, style);
             }
             let here = self.pool.seq(&[item, after]);
             let is_needed = (place as u32) < shape.min;
@@ -102,9 +106,10 @@ impl Lowering<'_> {
         &mut self,
         shape: &ArrayShape,
         max: Option<u32>,
+        style: Style,
         fuel: &mut Fuel<'_>,
     ) -> Result<ExprId, SchemaError> {
-        let places = CountedPlaces::new(self, shape, max)?;
+        let places = CountedPlaces::new(self, shape, max, style)?;
         places.lower(self, fuel)
     }
 
@@ -113,16 +118,17 @@ impl Lowering<'_> {
         &mut self,
         shape: &ArrayShape,
         max: Option<u32>,
+        style: Style,
         fuel: &mut Fuel<'_>,
     ) -> Result<ExprId, SchemaError> {
         let texts = match (&shape.rest, shape.prefix.is_empty(), shape.contains.is_empty()) {
-            (Some(rest), true, true) => self.few_texts(rest, fuel)?,
+            (Some(rest), true, true) => self.few_texts(rest, style, fuel)?,
             _ => None,
         };
         let Some(texts) = texts else {
             if self.relax(shape.at, "uniqueItems") {
                 let relaxed = ArrayShape { unique: false, ..shape.clone() };
-                return self.array(&relaxed, fuel);
+                return self.array(&relaxed, style, fuel);
             }
             return Err(self.inexact(
                 shape.at,
@@ -147,7 +153,7 @@ impl Lowering<'_> {
                 min: shape.min,
                 max,
             },
-            gap_max: self.gap_max(),
+            gap_max: self.gap_max_of(style),
         }))
     }
 }
@@ -159,6 +165,7 @@ type Place = (u32, Vec<u32>);
 struct CountedPlaces<'s> {
     shape: &'s ArrayShape,
     max: Option<u32>,
+    style: Style,
     /// Items from which on their number makes no difference, if there is no greatest one.
     items_cap: u32,
     rules: FxHashMap<Place, RuleId>,
@@ -169,6 +176,7 @@ impl<'s> CountedPlaces<'s> {
         lowering: &Lowering<'_>,
         shape: &'s ArrayShape,
         max: Option<u32>,
+        style: Style,
     ) -> Result<Self, SchemaError> {
         let items_cap = max.unwrap_or(shape.min.max(shape.prefix.len() as u32));
         let counts = shape.contains.iter().fold(1u32, |product, contains| {
@@ -178,7 +186,7 @@ impl<'s> CountedPlaces<'s> {
             let reason = "needs too many counts at once";
             return Err(lowering.inexact(shape.at, "contains", reason));
         }
-        Ok(Self { shape, max, items_cap, rules: FxHashMap::default() })
+        Ok(Self { shape, max, style, items_cap, rules: FxHashMap::default() })
     }
 
     fn lower(
@@ -223,9 +231,9 @@ impl<'s> CountedPlaces<'s> {
             let Some((conj, counts)) = self.matching(lowering, conj, counts, matched)? else {
                 continue;
             };
-            let mut item = lowering.item(&conj);
+            let mut item = lowering.item(&conj, self.style);
             if *items > 0 {
-                item = lowering.next_item(item);
+                item = lowering.next_item(item, self.style);
             }
             let after: Place = ((items + 1).min(self.items_cap.max(1)), counts);
             let rule = match self.rules.get(&after) {

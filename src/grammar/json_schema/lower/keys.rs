@@ -82,6 +82,7 @@ impl OtherKeys {
 pub(super) fn keys<'n>(
     names: impl Iterator<Item = &'n str>,
     others: Option<&OtherKeys>,
+    spelling: Spelling,
 ) -> TextMachine {
     let names = Names::new(names);
     // Off the tree, states have the numbers of the other keys' states after those of the tree.
@@ -128,7 +129,7 @@ pub(super) fn keys<'n>(
             states.push(TextState { arms, end: *end });
         }
     }
-    let mut machine = TextMachine { states, spelling: Spelling::Json, max_chars: None };
+    let mut machine = TextMachine { states, spelling, max_chars: None };
     machine.trim();
     machine
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::super::{NumberOptions, NumberSet, SchemaError};
+use super::super::{NumberOptions, NumberSet, SchemaError, types};
 use super::Lowering;
+use super::style::Style;
 use super::values::NEVER;
 use crate::grammar::expr::ExprId;
 use crate::grammar::limits::Fuel;
@@ -15,8 +16,17 @@ impl Lowering<'_> {
     pub(super) fn numbers(
         &mut self,
         sets: &[NumberSet],
+        style: Style,
         fuel: &mut Fuel<'_>,
     ) -> Result<ExprId, SchemaError> {
+        if !style.tells(types::NUMBER) {
+            // A text with a fraction would be taken for a string.
+            let integers =
+                sets.iter().filter(|set| !set.not_integer && style.tells(types::INTEGER));
+            let integers: Vec<NumberSet> =
+                integers.map(|set| NumberSet { integer: true, ..set.clone() }).collect();
+            return self.numbers(&integers, Style::Json, fuel);
+        }
         if let Some(&known) = self.numbers.get(sets) {
             return Ok(known);
         }

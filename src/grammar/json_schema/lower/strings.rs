@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use super::super::{SchemaError, StringSet};
+use super::super::{DeclaredTypes, SchemaError, StringSet};
 use super::Lowering;
+use super::style::{Quotes, Style};
+use super::values::NEVER;
 use crate::grammar::expr::{CharSet, ExprId};
 use crate::grammar::limits::Fuel;
 use crate::grammar::regular::{Dfa, RegularError};
@@ -15,38 +17,100 @@ const MIN_CHARS_MAX: u32 = 4_096;
 const COUNTED_STATES_MAX: u32 = 20_000;
 
 impl Lowering<'_> {
-    /// A string of the set, in quotes.
+    /// A string of the set.
     pub(super) fn string(
         &mut self,
         set: &StringSet,
+        style: Style,
         fuel: &mut Fuel<'_>,
     ) -> Result<ExprId, SchemaError> {
-        if let Some(&known) = self.strings.get(set) {
+        let key = (set.clone(), style);
+        if let Some(&known) = self.strings.get(&key) {
             return Ok(known);
         }
-        let string = self.new_string(set, fuel)?;
-        self.strings.insert(set.clone(), string);
+        let string = match style {
+            Style::Json | Style::Python(Quotes::Double) => {
+                self.quoted(set, style, ("\"", Spelling::Json), fuel)?
+            }
+            Style::Python(Quotes::Either) => {
+                let double = self.string(set, Style::Python(Quotes::Double), fuel)?;
+                let single = self.quoted(set, style, ("'", Spelling::SingleQuoted), fuel)?;
+                self.pool.alt(&[double, single])
+            }
+            Style::Bare(declared) => {
+                let delimiter = self.delimiter().to_owned();
+                let is_read = declared.is_none_or(DeclaredTypes::allows_string);
+                match &*delimiter {
+                    "" => self.string(set, Style::Json, fuel)?,
+                    _ if is_read => self.quoted(set, style, (&delimiter, Spelling::Plain), fuel)?,
+                    _ if self.reads_json_strings() => self.string(set, Style::Json, fuel)?,
+                    _ => NEVER,
+                }
+            }
+            Style::Plain(declared, _) if declared.allows_string() => {
+                self.quoted(set, style, ("", Spelling::Plain), fuel)?
+            }
+            Style::Plain(..) => NEVER,
+        };
+        self.strings.insert(key, string);
         Ok(string)
     }
 
-    fn new_string(&mut self, set: &StringSet, fuel: &mut Fuel<'_>) -> Result<ExprId, SchemaError> {
+    /// A string of the set between two of a quote.
+    fn quoted(
+        &mut self,
+        set: &StringSet,
+        style: Style,
+        (quote, spelling): (&str, Spelling),
+        fuel: &mut Fuel<'_>,
+    ) -> Result<ExprId, SchemaError> {
+        let limits = self.text_limits(style, fuel)?;
         let has_language =
             !set.patterns.is_empty() || !set.formats.is_empty() || !set.excluded.is_empty();
-        if !has_language {
+        if !has_language && limits.is_none() && style == Style::Json {
             return Ok(self.string_of_length(set.min_chars, set.max_chars));
         }
-        if let Some(string) = self.repeated_characters(set) {
+        let text = match self.repeated_characters(set, limits.as_deref(), spelling, fuel)? {
+            Some(text) => text,
+            None => self.text(set, limits.as_deref(), spelling, fuel)?,
+        };
+        let quote = self.pool.literal(quote.as_bytes());
+        let string = self.pool.seq(&[quote, text, quote]);
+        if has_language || (set.min_chars, set.max_chars) != (0, None) {
             return Ok(string);
         }
-        let language = self.language(set, fuel)?;
-        let mut machine = TextMachine::of_language(&language, Spelling::Json);
+        Ok(self.one_place(string))
+    }
+
+    /// The contents of strings of a set, within the limits of their style.
+    fn text(
+        &mut self,
+        set: &StringSet,
+        limits: Option<&Dfa>,
+        spelling: Spelling,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<ExprId, SchemaError> {
+        let mut language = self.language(set, fuel)?;
+        if let Some(limits) = limits {
+            language = Arc::new(language.intersect(limits, fuel)?);
+        }
+        if language.is_never() {
+            return Ok(NEVER);
+        }
+        let mut machine = TextMachine::of_language(&language, spelling);
         if let Some(max) = set.max_chars
             && language.max_chars().is_none_or(|longest| longest > max)
         {
             machine.max_chars = Some(max);
         }
-        let (quote, text) = (self.pool.literal(b"\""), self.pool.text(Arc::new(machine)));
-        Ok(self.pool.seq(&[quote, text, quote]))
+        Ok(self.pool.text(Arc::new(machine)))
+    }
+
+    /// A rule of its own, so that it is one place however often it is used.
+    fn one_place(&mut self, string: ExprId) -> ExprId {
+        let rule = self.pool.declare("string");
+        self.pool.define(rule, string);
+        self.pool.call(rule)
     }
 
     /// A string of any characters, as JSON writes them: all escapes are allowed.
@@ -61,10 +125,8 @@ impl Lowering<'_> {
         let quote = self.pool.literal(b"\"");
         let string = self.pool.seq(&[quote, body, quote]);
         if (min, max) == (0, None) {
-            // A rule of its own, so that it is one place however often it is used.
-            let rule = self.pool.declare("string");
-            self.pool.define(rule, string);
-            return *self.any_string.insert(self.pool.call(rule));
+            let string = self.one_place(string);
+            return *self.any_string.insert(string);
         }
         string
     }
@@ -101,22 +163,35 @@ impl Lowering<'_> {
     }
 
     /// `^[…]{m,n}$` needs no automaton, and n may be as large as it likes.
-    fn repeated_characters(&mut self, set: &StringSet) -> Option<ExprId> {
-        let [(pattern, true)] = &*set.patterns else { return None };
+    fn repeated_characters(
+        &mut self,
+        set: &StringSet,
+        limits: Option<&Dfa>,
+        spelling: Spelling,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Option<ExprId>, SchemaError> {
+        let [(pattern, true)] = &*set.patterns else { return Ok(None) };
         if !set.formats.is_empty() || !set.excluded.is_empty() {
-            return None;
+            return Ok(None);
         }
-        let (chars, min, max) = Dfa::pattern_is_simple_repeat(pattern)?;
+        let Some((chars, min, max)) = Dfa::pattern_is_simple_repeat(pattern) else {
+            return Ok(None);
+        };
+        let one = Dfa::chars(&chars);
+        if let Some(limits) = limits {
+            // The limits must not matter to such texts at all.
+            let outside = one.repeat(0, None, fuel)?.difference(limits, fuel)?;
+            if !outside.is_never() {
+                return Ok(None);
+            }
+        }
         let min = min.max(set.min_chars);
         let max = match (max, set.max_chars) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
-        let machine = TextMachine::of_language(&Dfa::chars(&chars), Spelling::Json);
-        let character = self.pool.text(Arc::new(machine));
-        let body = self.pool.repeat(character, min, max);
-        let quote = self.pool.literal(b"\"");
-        Some(self.pool.seq(&[quote, body, quote]))
+        let character = self.pool.text(Arc::new(TextMachine::of_language(&one, spelling)));
+        Ok(Some(self.pool.repeat(character, min, max)))
     }
 
     /// The contents of strings of a set, but for the greatest length.

@@ -1,4 +1,8 @@
-//! What a tool's schema says of one parameter.
+//! What a tool's schema says of one parameter, as far as its types go.
+//!
+//! In formats that write a string as plain text, this decides what a text is: who reads an answer and
+//! who makes the grammar of it must be of one mind, so both ask here. It looks at the plain keywords
+//! alone, and may thus be wider or narrower than the schema.
 
 use serde_json::{Map, Value};
 
@@ -6,22 +10,22 @@ use serde_json::{Map, Value};
 const MAX_SCHEMAS: usize = 1_000;
 
 /// The JSON types that a parameter's schema allows. Nothing declared is not the same as everything
-/// allowed: see [`super::TypedText`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// allowed: where nothing is, a text is a string unless it is JSON of another type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DeclaredTypes {
     bits: u8,
 }
 
 /// Types that a value can have, as bits of [`DeclaredTypes`]. Every integer is a number.
-pub(super) mod types {
-    pub(in super::super) const NULL: u8 = 1;
-    pub(in super::super) const BOOLEAN: u8 = 2;
-    pub(in super::super) const INTEGER: u8 = 4;
-    pub(in super::super) const NUMBER: u8 = 8 | INTEGER;
-    pub(in super::super) const STRING: u8 = 16;
-    pub(in super::super) const ARRAY: u8 = 32;
-    pub(in super::super) const OBJECT: u8 = 64;
-    pub(super) const ALL: u8 = 127;
+pub(crate) mod types {
+    pub(crate) const NULL: u8 = 1;
+    pub(crate) const BOOLEAN: u8 = 2;
+    pub(crate) const INTEGER: u8 = 4;
+    pub(crate) const NUMBER: u8 = 8 | INTEGER;
+    pub(crate) const STRING: u8 = 16;
+    pub(crate) const ARRAY: u8 = 32;
+    pub(crate) const OBJECT: u8 = 64;
+    pub(crate) const ALL: u8 = 127;
 }
 
 impl DeclaredTypes {
@@ -66,7 +70,7 @@ impl DeclaredTypes {
     }
 
     /// Whether a value of this type fits.
-    pub(super) fn allows(self, type_bit: u8) -> bool {
+    pub(crate) fn allows(self, type_bit: u8) -> bool {
         self.is_unknown() || self.bits & type_bit == type_bit
     }
 }
