@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use rustc_hash::FxHashMap;
 
 use super::automaton::{Automaton, ConfigId, DEAD, START};
-use super::error::{GrammarError, LimitError};
+use super::error::{GrammarError, LimitError, MatchError};
 use super::expr::{ExprPool, RuleId};
 use super::json_schema::Relaxed;
 use super::limits::{Fuel, Limits};
@@ -143,6 +143,15 @@ impl CompiledGrammar {
     pub fn matcher(self: &Arc<Self>) -> Matcher {
         self.last_used.store(self.vocabulary.tick(), Ordering::Relaxed);
         Matcher::new(Arc::clone(self), self.generation())
+    }
+
+    /// A matcher that goes on after the beginning of an answer.
+    ///
+    /// # Errors
+    /// [`MatchError::NotBegun`] if no answer begins so.
+    pub fn matcher_after(self: &Arc<Self>, begun: &[u8]) -> Result<Matcher, MatchError> {
+        self.last_used.store(self.vocabulary.tick(), Ordering::Relaxed);
+        Matcher::after_text(Arc::clone(self), self.generation(), begun)
     }
 
     /// What of a JSON Schema is not followed, because its options allow that.

@@ -121,6 +121,12 @@ pub enum MatchError {
     /// The answer is not complete and no token can continue it.
     #[error("no token of the vocabulary can continue the answer")]
     DeadEnd,
+    /// No answer begins with the text that this one has begun with.
+    #[error("no answer goes on after what was begun: it fails at byte {at_byte}")]
+    NotBegun {
+        /// The first byte that cannot come.
+        at_byte: usize,
+    },
     /// An end token was accepted before: nothing can follow.
     #[error("the answer has ended")]
     Ended,

@@ -1,5 +1,7 @@
 //! From a structural tag to rules.
 
+use rustc_hash::FxHashMap;
+
 use super::{FreeEnd, FreePart, FreeTextTag, SchemaLeaf, StructuralTag};
 use crate::TokenId;
 use crate::grammar::error::GrammarError;
@@ -18,7 +20,8 @@ pub(in crate::grammar) fn rules_into(
     vocabulary: &GrammarVocabulary,
     fuel: &mut Fuel<'_>,
 ) -> Result<(RuleId, Vec<Relaxed>), GrammarError> {
-    let mut lowering = TagLowering { pool, vocabulary, fuel, relaxed: Vec::new() };
+    let (relaxed, schemas) = (Vec::new(), FxHashMap::default());
+    let mut lowering = TagLowering { pool: &mut *pool, vocabulary, fuel, relaxed, schemas };
     let body = lowering.tag(tag)?;
     let relaxed = lowering.relaxed;
     let root = pool.declare("answer");
@@ -32,10 +35,11 @@ struct TagLowering<'p, 'f> {
     vocabulary: &'p GrammarVocabulary,
     fuel: &'p mut Fuel<'f>,
     relaxed: Vec<Relaxed>,
+    schemas: FxHashMap<&'p SchemaLeaf, ExprId>,
 }
 
-impl TagLowering<'_, '_> {
-    fn tag(&mut self, tag: &StructuralTag) -> Result<ExprId, GrammarError> {
+impl<'p> TagLowering<'p, '_> {
+    fn tag(&mut self, tag: &'p StructuralTag) -> Result<ExprId, GrammarError> {
         self.fuel.spend(1)?;
         match tag {
             StructuralTag::Text(text) => Ok(self.text(text.as_bytes())),
@@ -56,6 +60,15 @@ impl TagLowering<'_, '_> {
                 let body = self.tag(body)?;
                 Ok(self.pool.repeat(body, *min, *max))
             }
+            StructuralTag::Separated { item, separator } => {
+                let (body, separator) = (self.tag(item)?, self.tag(separator)?);
+                let item = self.pool.declare("item");
+                self.pool.define(item, body);
+                let item = self.pool.call(item);
+                let next = self.pool.seq(&[separator, item]);
+                let more = self.pool.repeat(next, 0, None);
+                Ok(self.pool.seq(&[item, more]))
+            }
             StructuralTag::Schema(leaf) => self.schema(leaf),
             StructuralTag::Grammar { source, place } => {
                 let rules = source::rules_into(self.pool, source, self.vocabulary, self.fuel);
@@ -67,7 +80,7 @@ impl TagLowering<'_, '_> {
         }
     }
 
-    fn tags(&mut self, tags: &[StructuralTag]) -> Result<Vec<ExprId>, GrammarError> {
+    fn tags(&mut self, tags: &'p [StructuralTag]) -> Result<Vec<ExprId>, GrammarError> {
         tags.iter().map(|tag| self.tag(tag)).collect()
     }
 
@@ -88,12 +101,18 @@ impl TagLowering<'_, '_> {
         self.pool.seq(&parts)
     }
 
-    fn schema(&mut self, leaf: &SchemaLeaf) -> Result<ExprId, GrammarError> {
+    /// The value of a schema; the same one is lowered once, however often it comes.
+    fn schema(&mut self, leaf: &'p SchemaLeaf) -> Result<ExprId, GrammarError> {
+        if let Some(&known) = self.schemas.get(leaf) {
+            return Ok(known);
+        }
         let SchemaLeaf { schema, options, dialect, place } = leaf;
         let rules = json_schema::rules_into(self.pool, schema, options, dialect, self.fuel);
         let (root, relaxed) = rules.map_err(|error| GrammarError::from(error).within(place))?;
         self.note(relaxed, place);
-        Ok(self.pool.call(root))
+        let value = self.pool.call(root);
+        self.schemas.insert(leaf, value);
+        Ok(value)
     }
 
     fn note(&mut self, relaxed: Vec<Relaxed>, place: &str) {
@@ -102,7 +121,7 @@ impl TagLowering<'_, '_> {
     }
 
     /// Free text is a rule, to which its parts come back.
-    fn free_text(&mut self, tag: &FreeTextTag) -> Result<ExprId, GrammarError> {
+    fn free_text(&mut self, tag: &'p FreeTextTag) -> Result<ExprId, GrammarError> {
         let more = self.pool.declare("text");
         let again = self.pool.call(more);
         let mut anywhere: Vec<(&str, Vec<ExprId>)> = Vec::new();

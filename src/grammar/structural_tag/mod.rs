@@ -33,6 +33,13 @@ pub enum StructuralTag {
         /// Greatest number of times; `None`: any.
         max: Option<u32>,
     },
+    /// The same at least once, with something between.
+    Separated {
+        /// What is repeated.
+        item: Box<StructuralTag>,
+        /// What stands between two of them.
+        separator: Box<StructuralTag>,
+    },
     /// A value of a JSON Schema.
     Schema(SchemaLeaf),
     /// What another kind of grammar allows.
@@ -122,6 +129,7 @@ impl StructuralTag {
             Self::Space(_) => 0,
             Self::Sequence(tags) | Self::AnyOf(tags) => tags.iter().map(Self::bytes).sum(),
             Self::Repeat { body, .. } => body.bytes(),
+            Self::Separated { item, separator } => item.bytes() + separator.bytes(),
             Self::Schema(leaf) => leaf.schema.len() + leaf.place.len(),
             Self::Grammar { source, place } => source.bytes() + place.len(),
             Self::FreeText(text) => {
