@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use super::free_text::FreeText;
+use super::markers::{Markers, Segment};
 use super::members::MemberRules;
 use super::text::TextMachine;
 use crate::TokenId;
@@ -205,6 +206,7 @@ pub struct ExprPool {
     texts: Vec<Arc<TextMachine>>,
     members: Vec<Members>,
     free_texts: Vec<Arc<FreeText>>,
+    markers: Option<Arc<Markers>>,
     distinct_keys: bool,
 }
 
@@ -229,6 +231,7 @@ impl ExprPool {
             texts: Vec::new(),
             members: Vec::new(),
             free_texts: Vec::new(),
+            markers: None,
             distinct_keys: false,
         };
         pool.intern(Expr::Never);
@@ -286,6 +289,34 @@ impl ExprPool {
     /// Exactly these bytes.
     pub fn literal(&mut self, bytes: &[u8]) -> ExprId {
         if bytes.is_empty() { Self::EMPTY } else { self.intern(Expr::Literal(bytes.into())) }
+    }
+
+    /// A text that a model writes with its control tokens: each may come as the token or be spelled.
+    pub(crate) fn marked(&mut self, text: &[u8]) -> ExprId {
+        let mut parts = Vec::new();
+        for segment in self.segments(text) {
+            parts.push(match segment {
+                Segment::Bytes(bytes) => self.literal(bytes),
+                Segment::Marker(token, name) => {
+                    let (spelled, token) = (self.literal(name), self.token(TokenSet::only(token)));
+                    self.alt(&[spelled, token])
+                }
+            });
+        }
+        self.seq(&parts)
+    }
+
+    /// A text, parted where control tokens stand.
+    pub(super) fn segments<'t>(&self, text: &'t [u8]) -> Vec<Segment<'t>> {
+        match &self.markers {
+            Some(markers) => markers.split(text),
+            None => vec![Segment::Bytes(text)],
+        }
+    }
+
+    /// Says which control tokens there are.
+    pub(super) fn set_markers(&mut self, markers: &Arc<Markers>) {
+        self.markers = Some(Arc::clone(markers));
     }
 
     /// Any one of these texts.

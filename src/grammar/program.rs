@@ -223,6 +223,7 @@ impl Program {
                 least(&mut self.arms(span).iter().map(|arm| arm.next)).saturating_add(1)
             }
             Node::Split(span) => least(&mut self.targets(span).iter().copied()),
+            Node::Token { next, .. } => self.member_cost(next, at, known).saturating_add(1),
             Node::Guard { machine, set, next } => {
                 if self.machines[machine as usize].may_add(at.1, set) {
                     self.member_cost(next, at, known)

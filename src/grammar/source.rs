@@ -61,6 +61,7 @@ pub(crate) fn parse(
     fuel: &mut Fuel<'_>,
 ) -> Result<Parsed, GrammarError> {
     let mut pool = ExprPool::new();
+    pool.set_markers(vocabulary.markers());
     let (root, relaxed) = rules_into(&mut pool, source, vocabulary, fuel)?;
     Ok(Parsed { pool, root, relaxed })
 }

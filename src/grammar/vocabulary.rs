@@ -38,7 +38,7 @@ pub struct GrammarVocabulary {
     is_byte_complete: bool,
     pub(super) quoted: LazyQuotedTokens,
     pub(super) holding: TokensByText,
-    markers: Markers,
+    markers: Arc<Markers>,
     /// What is inside strings, and what is not: nearly every grammar has some.
     splits: Vec<Arc<CharSplit>>,
     masks: Mutex<FxHashMap<u64, Weak<Mask>>>,
@@ -105,7 +105,7 @@ impl GrammarVocabulary {
             is_byte_complete: singles == 256,
             quoted: LazyQuotedTokens::default(),
             holding: TokensByText::default(),
-            markers: Markers::new(vocabulary),
+            markers: Arc::new(Markers::new(vocabulary)),
             masks: Mutex::default(),
             mask_bytes: Arc::default(),
             mask_bytes_max,
@@ -136,7 +136,7 @@ impl GrammarVocabulary {
     }
 
     /// The names of its control tokens.
-    pub(crate) fn markers(&self) -> &Markers {
+    pub(crate) fn markers(&self) -> &Arc<Markers> {
         &self.markers
     }
 

@@ -71,10 +71,18 @@ impl<'a> Answer<'a> {
     }
 
     /// Free thinking, up to what closes it.
+    ///
+    /// Where the markers are tags, prose may speak of them, so what opens a call does not come at
+    /// all. Where they mean what they say wherever they stand, calls may come within the thinking.
     fn thinking(self, reasoning: &Reasoning, end: FreeEnd) -> StructuralTag {
         let close = reasoning.close.trim().to_owned();
         let mut excluded = self.calls().map(|calls| calls.markers()).unwrap_or_default();
         let mut parts = Vec::new();
+        if reasoning.place == Place::Anywhere && !self.wish.must_call {
+            parts.extend(self.calls().map(|calls| calls.parts()).unwrap_or_default());
+            parts.retain(|part| !part.at_start);
+            excluded.retain(|marker| parts.iter().all(|part| part.trigger != *marker));
+        }
         if end == FreeEnd::WithPart {
             let rest = StructuralTag::nothing();
             parts.push(FreePart { trigger: close, at_start: false, rest, goes_on: false });
@@ -87,7 +95,7 @@ impl<'a> Answer<'a> {
     /// Whitespace and the marks of content, and then what counts.
     pub(super) fn lead(self, tag: Option<StructuralTag>) -> StructuralTag {
         let space = || StructuralTag::Space(GAP_MAX);
-        let marks = self.format.content_marks.iter().map(|mark| StructuralTag::text(mark.trim()));
+        let marks = self.format.content_marks.iter().map(|mark| StructuralTag::text(&**mark));
         let marks: Vec<StructuralTag> = marks.collect();
         let mut tags = vec![space()];
         if !marks.is_empty() {
@@ -120,27 +128,29 @@ impl<'a> Answer<'a> {
     pub(super) fn free_content(self, calls: Option<Calls<'a>>) -> FreeTextTag {
         let mut text = FreeTextTag { excluded: self.banned(), ..FreeTextTag::default() };
         text.marks = self.format.content_marks.iter().map(|mark| mark.to_string()).collect();
-        let Some(calls) = calls else { return text };
-        text.parts = calls.parts();
-        // A mark of content may begin as calls do.
-        let triggers: Vec<String> = text.parts.iter().map(|part| part.trigger.clone()).collect();
-        for mark in &self.format.content_marks {
-            for trigger in &triggers {
-                if let Some(rest) = mark.strip_prefix(trigger.as_str())
-                    && !rest.trim().is_empty()
-                {
-                    text.parts.push(FreePart {
-                        trigger: trigger.clone(),
-                        at_start: false,
-                        rest: StructuralTag::text(rest),
-                        goes_on: true,
-                    });
-                }
-            }
+        if let Some(calls) = calls {
+            text.parts = calls.parts();
+            // Calls outside of their block are read as calls too.
+            text.excluded.extend(calls.markers());
         }
-        // Calls outside of their block are read as calls too.
-        let markers = calls.markers().into_iter();
-        text.excluded.extend(markers.filter(|marker| !triggers.contains(marker)));
+        // A mark of content may begin as calls do.
+        let triggers = text.parts.iter().map(|part| &part.trigger);
+        let begin: Vec<String> = triggers.chain(&text.excluded).cloned().collect();
+        for (mark, trigger) in self
+            .format
+            .content_marks
+            .iter()
+            .flat_map(|mark| begin.iter().map(move |trigger| (mark, trigger)))
+        {
+            let rest = mark.strip_prefix(trigger.as_str()).filter(|rest| !rest.trim().is_empty());
+            text.parts.extend(rest.map(|rest| FreePart {
+                trigger: trigger.clone(),
+                at_start: false,
+                rest: StructuralTag::text(rest),
+                goes_on: true,
+            }));
+        }
+        text.excluded.retain(|marker| text.parts.iter().all(|part| part.trigger != *marker));
         text
     }
 }

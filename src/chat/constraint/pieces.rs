@@ -8,6 +8,10 @@ use crate::grammar::json_schema::{Dialect, SchemaOptions};
 use crate::grammar::structural_tag::SchemaLeaf;
 use crate::grammar::{GrammarSource, StructuralTag};
 
+/// Whitespace characters between the members of an object that is written over lines: a newline
+/// and what indents two levels, and a few more.
+const LINE_GAP_MAX: u32 = 12;
+
 /// What stands for `OneOf`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Variant {
@@ -130,7 +134,7 @@ impl Pieces<'_> {
         let texts = self.syntax.open.iter().flat_map(Piece::texts);
         let over_lines =
             texts.map(|text| &**text).any(|text| text.trim_end_matches(' ').ends_with("[\n"));
-        if over_lines { SchemaOptions::default().gap_characters_max } else { 0 }
+        if over_lines { LINE_GAP_MAX } else { 0 }
     }
 }
 

@@ -71,7 +71,7 @@ impl Lowering<'_, '_> {
                     let start = self.rule_start(*rule);
                     let value = self.push(Node::Call { start, next: after_value })?;
                     let value = self.gap(members.gap_max, value)?;
-                    let colon = self.lower_literal(&members.colon, value)?;
+                    let colon = self.lower_marked(&members.colon, value)?;
                     self.gap(members.gap_max, colon)?
                 }
             };
@@ -83,12 +83,12 @@ impl Lowering<'_, '_> {
         self.role = Role::InKey { machine };
         let key = self.lower_keys(members, machine, &member_nodes)?;
         let another = self.gap(members.gap_max, key)?;
-        let comma = self.lower_literal(&members.comma, another)?;
+        let comma = self.lower_marked(&members.comma, another)?;
 
         let any = self.machines[machine as usize].keys_from(0);
         let set = self.machines[machine as usize].set(&any);
         self.role = Role::Plain;
-        let end = self.lower_literal(&members.close, Program::RETURN)?;
+        let end = self.lower_marked(&members.close, Program::RETURN)?;
         let end = self.push(Node::Close { machine, next: end })?;
         self.role = Role::InKey { machine };
         let more = self.push(Node::Guard { machine, set, next: comma })?;
@@ -100,7 +100,7 @@ impl Lowering<'_, '_> {
         self.role = Role::ToHub { machine, is_first: true };
         let first_hub = self.push(Node::Hub { next: ways })?;
         let start = self.gap(members.gap_max, first_hub)?;
-        Ok(self.lower_literal(&members.open, start)?)
+        Ok(self.lower_marked(&members.open, start)?)
     }
 
     /// The keys; the node before the first byte of one, the quote included.

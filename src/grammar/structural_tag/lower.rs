@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::{FreeEnd, FreePart, FreeTextTag, SchemaLeaf, StructuralTag};
 use crate::TokenId;
 use crate::grammar::error::GrammarError;
-use crate::grammar::expr::{CharSet, ExprId, ExprPool, RuleId, TokenSet};
+use crate::grammar::expr::{CharSet, ExprId, ExprPool, RuleId};
 use crate::grammar::free_text::{FreeText, Trigger};
 use crate::grammar::json_schema::{self, Relaxed};
 use crate::grammar::limits::Fuel;
@@ -42,7 +42,7 @@ impl<'p> TagLowering<'p, '_> {
     fn tag(&mut self, tag: &'p StructuralTag) -> Result<ExprId, GrammarError> {
         self.fuel.spend(1)?;
         match tag {
-            StructuralTag::Text(text) => Ok(self.text(text.as_bytes())),
+            StructuralTag::Text(text) => Ok(self.pool.marked(text.as_bytes())),
             StructuralTag::Space(max) => {
                 let white = CharSet::new([(0x20, 0x20), (0x9, 0xA), (0xD, 0xD)]);
                 let white = self.pool.chars(white);
@@ -82,23 +82,6 @@ impl<'p> TagLowering<'p, '_> {
 
     fn tags(&mut self, tags: &'p [StructuralTag]) -> Result<Vec<ExprId>, GrammarError> {
         tags.iter().map(|tag| self.tag(tag)).collect()
-    }
-
-    /// A text, in which each control token is taken by its id or by its name.
-    fn text(&mut self, text: &[u8]) -> ExprId {
-        let segments = self.vocabulary.markers().split(text);
-        let mut parts = Vec::with_capacity(segments.len());
-        for segment in segments {
-            parts.push(match segment {
-                Segment::Bytes(bytes) => self.pool.literal(bytes),
-                Segment::Marker(token, name) => {
-                    let spelled = self.pool.literal(name);
-                    let token = self.pool.token(TokenSet::only(token));
-                    self.pool.alt(&[spelled, token])
-                }
-            });
-        }
-        self.pool.seq(&parts)
     }
 
     /// The value of a schema; the same one is lowered once, however often it comes.
