@@ -153,8 +153,18 @@ impl Builder {
         parent: StackId,
         fuel: &mut Fuel<'_>,
     ) -> Result<(), LimitError> {
+        self.close_at(program, (node, 0, parent), fuel)
+    }
+
+    /// The closure of one node with a register over a stack.
+    pub(super) fn close_at(
+        &mut self,
+        program: &Program,
+        place: (NodeId, u32, StackId),
+        fuel: &mut Fuel<'_>,
+    ) -> Result<(), LimitError> {
         self.clear();
-        self.open.push((node, 0, parent));
+        self.open.push(place);
         self.close(program, fuel)
     }
 

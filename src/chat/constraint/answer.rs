@@ -78,7 +78,8 @@ impl<'a> Answer<'a> {
         let close = reasoning.close.trim().to_owned();
         let mut excluded = self.calls().map(|calls| calls.markers()).unwrap_or_default();
         let mut parts = Vec::new();
-        if reasoning.place == Place::Anywhere && !self.wish.must_call {
+        if reasoning.place == Place::Anywhere && !self.wish.must_call && self.wish.content.is_none()
+        {
             parts.extend(self.calls().map(|calls| calls.parts()).unwrap_or_default());
             parts.retain(|part| !part.at_start);
             excluded.retain(|marker| parts.iter().all(|part| part.trigger != *marker));
