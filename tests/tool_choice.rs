@@ -127,3 +127,142 @@ fn a_call_that_must_come_comes() {
     }
     daemon.all_zero();
 }
+
+#[test]
+fn calls_are_held_to_their_schemas_once_they_begin() {
+    let folder = tempfile::tempdir().unwrap();
+    // What its call says is not what the schema allows.
+    let script = "<think>\nHm.\n</think>\n\nSure.\n<tool_call>\n{\"name\": \"lamp\", \"arguments\": \
+                  {\"room\": \"cellar\", \"wrong\": 1}}\n</tool_call>";
+    let daemon = daemon(folder.path(), "hermes_json", &template(true), Some(script));
+    let choice = ask(&daemon, &json!({"temperature": 0.0, "max_tokens": 400}));
+    let reasoning = choice["message"]["reasoning_content"].as_str().unwrap();
+    assert!(reasoning.starts_with("Hm."), "{choice}");
+    assert!(choice["message"]["content"].as_str().unwrap().starts_with("Sure."), "{choice}");
+    assert!(calls(&choice).contains(&"lamp".to_owned()), "{choice}");
+    let arguments = choice["message"]["tool_calls"][0]["function"]["arguments"].as_str().unwrap();
+    assert!(!arguments.contains("cellar") && !arguments.contains("wrong"), "{choice}");
+
+    let allowed = |mode: &str| {
+        json!({"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": mode,
+            "tools": [{"type": "function", "function": {"name": "dim"}}]}},
+            "temperature": 0.0, "max_tokens": 400})
+    };
+    for mode in ["auto", "required"] {
+        let choice = ask(&daemon, &allowed(mode));
+        let names = calls(&choice);
+        assert!(names.iter().all(|name| name == "dim"), "{choice}");
+        assert!(mode == "auto" || !names.is_empty(), "{choice}");
+    }
+    let none = ask(&daemon, &json!({"tool_choice": "none", "temperature": 0.0}));
+    assert!(!none["message"]["content"].as_str().unwrap().contains("<tool_call>"), "{none}");
+    daemon.all_zero();
+}
+
+#[test]
+fn a_schema_holds_the_content_and_leaves_thinking_and_calls_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "Hm, {\"c\": 1}.\n</think>\n\n{\"c\": \"x</think><tool_call>\"}";
+    let daemon = daemon(folder.path(), "hermes_json", &template(true), Some(script));
+    let schema = json!({"type": "object", "properties": {"c": {"type": "string"}},
+        "required": ["c"], "additionalProperties": false});
+    let format = json!({"type": "json_schema", "json_schema": {"name": "a", "schema": schema}});
+    for thinking in [false, true] {
+        let extra = json!({"response_format": format, "enable_thinking": thinking,
+            "tools": [], "temperature": 0.0, "max_tokens": 400});
+        let choice = ask(&daemon, &extra);
+        let content = choice["message"]["content"].as_str().unwrap();
+        let value: Value = serde_json::from_str(content).unwrap();
+        assert!(jsonschema::is_valid(&schema, &value), "{choice}");
+        assert_eq!(choice["finish_reason"], "stop");
+        if thinking {
+            assert_eq!(choice["message"]["reasoning_content"], "Hm, {\"c\": 1}.", "{choice}");
+            assert_eq!(content, "{\"c\": \"x</think><tool_call>\"}");
+        }
+    }
+    let usage = daemon.ask(
+        CHAT,
+        &body(&json!({"response_format": format, "enable_thinking": true, "temperature": 0.0})),
+    )["usage"]
+        .clone();
+    let reasoning = &usage["completion_tokens_details"]["reasoning_tokens"];
+    assert_eq!(*reasoning, "Hm, {\"c\": 1}.\n</think>".len(), "{usage}");
+    for seed in 0..4 {
+        let extra = json!({"response_format": format, "seed": seed, "max_tokens": 400});
+        let choice = ask(&daemon, &extra);
+        if calls(&choice).is_empty() {
+            let content = choice["message"]["content"].as_str().unwrap();
+            let value: Value = serde_json::from_str(content).unwrap();
+            assert!(jsonschema::is_valid(&schema, &value), "{choice}");
+        }
+    }
+    daemon.all_zero();
+}
+
+#[test]
+fn structural_tags_hold_in_both_shapes() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "Go: <call=f>{\"by\": 0, ";
+    let daemon = daemon(folder.path(), "content_only", &template(false), Some(script));
+    let old = json!({"type": "structural_tag", "triggers": ["<call="], "structures":
+        [{"begin": "<call=f>", "schema": dim(), "end": "</call>"}]});
+    let tag = json!({"type": "tag", "begin": "<call=f>", "end": "</call>",
+        "content": {"type": "json_schema", "json_schema": dim()}});
+    let new = json!({"type": "structural_tag", "format": {"type": "triggered_tags",
+        "triggers": ["<call="], "tags": [tag], "at_least_one": true, "stop_after_first": true}});
+    for extra in [
+        json!({"response_format": old}),
+        json!({"response_format": new}),
+        json!({"structured_outputs": {"structural_tag": new}}),
+        json!({"structured_outputs": {"structural_tag": new.to_string()}}),
+    ] {
+        let mut extra = extra;
+        extra["tools"] = json!([]);
+        extra["temperature"] = json!(0.0);
+        let choice = ask(&daemon, &extra);
+        let content = choice["message"]["content"].as_str().unwrap();
+        let (before, rest) = content.split_once("<call=f>").unwrap();
+        let (arguments, _) = rest.split_once("</call>").unwrap();
+        assert_eq!(before, "Go: ");
+        let arguments: Value = serde_json::from_str(arguments).unwrap();
+        assert!(jsonschema::is_valid(&dim(), &arguments), "{choice}");
+    }
+    daemon.all_zero();
+}
+
+#[test]
+fn a_call_that_is_cut_reads_the_same_whole_and_streamed() {
+    let folder = tempfile::tempdir().unwrap();
+    let script =
+        "<tool_call>\n{\"name\": \"lamp\", \"arguments\": {\"room\": \"attic\", \"on\": true}}";
+    let daemon = daemon(folder.path(), "hermes_json", &template(true), Some(script));
+    let mut lengths = 0;
+    for max_tokens in [20, 45, 60, 75] {
+        let extra = json!({"temperature": 0.0, "max_tokens": max_tokens, "allow_truncation": true});
+        let choice = ask(&daemon, &extra);
+        lengths += usize::from(choice["finish_reason"] == "length");
+        let calls = choice["message"]["tool_calls"].as_array().cloned().unwrap_or_default();
+        for call in calls {
+            let arguments = call["function"]["arguments"].as_str().unwrap();
+            assert!("{\"room\": \"attic\", \"on\": true}".starts_with(arguments), "{choice}");
+        }
+    }
+    assert!(lengths >= 3);
+    daemon.all_zero();
+}
+
+#[test]
+fn a_call_is_refused_where_the_model_cannot_see_the_tools() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = daemon(folder.path(), "hermes_json", &template(false), None);
+    for choice in [json!("required"), json!({"type": "function", "function": {"name": "dim"}})] {
+        let refused = daemon.post(CHAT, &body(&json!({"tool_choice": choice})));
+        assert_eq!(
+            (refused.status, &refused.json()["error"]["param"]),
+            (400, &json!("tool_choice"))
+        );
+        assert!(refused.text().contains("leaves tools out of the prompt"), "{}", refused.text());
+    }
+    assert_eq!(daemon.post(CHAT, &body(&json!({}))).status, 200);
+    daemon.all_zero();
+}
