@@ -295,7 +295,7 @@ async fn what_cannot_be_held_is_refused_by_name() {
     let reply = post(&state_with(&hello(), "hermes_json"), CHAT, lax).await;
     assert_eq!(reply.status, 200, "{}", reply.text());
     let relaxed = "uniqueItems at tools[0].function.parameters#/properties/n";
-    assert_eq!(reply.header("x-pleach-schema-relaxed"), Some(relaxed));
+    assert_eq!(reply.header("x-pleach-schema-relaxed"), relaxed);
     let required = with_tools(json!({"tool_choice": "required"}));
     let reply = post(&state_with(&hello(), "content_only"), CHAT, required).await;
     assert_eq!((reply.status, &reply.error()["param"]), (400, &json!("tool_choice")));
