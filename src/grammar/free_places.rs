@@ -167,9 +167,12 @@ impl FreeInfo {
 /// Texts whose tokens are kept, at most.
 const TEXTS_MAX: usize = 256;
 
+/// Tokens, ascending.
+type Tokens = Arc<[TokenId]>;
+
 /// The tokens of a vocabulary that hold some text, by the text.
 #[derive(Debug, Default)]
-pub(crate) struct TokensByText(Mutex<FxHashMap<Box<[u8]>, Arc<[TokenId]>>>);
+pub(crate) struct TokensByText(Mutex<FxHashMap<Box<[u8]>, Tokens>>);
 
 impl GrammarVocabulary {
     /// The tokens that are matched by bytes and hold `text`, ascending.

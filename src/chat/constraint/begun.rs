@@ -84,7 +84,7 @@ mod tests {
     fn the_prompt_may_have_written_headers_and_markers() {
         assert_eq!(of("harmony", "<|start|>assistant"), "<|start|>assistant");
         assert_eq!(of("functionary_v3_2", "<|end_header_id|>\n\n>>>"), ">>>");
-        assert_eq!(of("solar_open", "<|end|><|begin|>assistant"), "<|begin|>assistant");
+        assert_eq!(of("solar_open", "\n<|begin|>assistant"), "<|begin|>assistant");
     }
 
     #[test]

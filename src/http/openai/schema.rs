@@ -102,6 +102,16 @@ pub(super) fn sent_text<'b>(body: &'b [u8], path: &str) -> Option<&'b str> {
     Some(at.get()).filter(|text| !text.starts_with('"'))
 }
 
+/// Whether the type that a schema names, if it does, is that of an object.
+pub(super) fn may_be_object(schema: &Value) -> bool {
+    match schema.get("type") {
+        Some(Value::String(kind)) => kind == "object",
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+        // What is no type at all is the compiler's to refuse.
+        _ => true,
+    }
+}
+
 /// The text of a function's parameters as a schema of its arguments: an object, also where the
 /// schema forgets to say so.
 pub(super) fn of_arguments(schema: &Value, text: &str) -> String {

@@ -89,6 +89,10 @@ fn function(tool: &Value, path: &str) -> Result<Function, ApiError> {
     );
     let strict = function.boolean("strict")?.unwrap_or(true);
     let options = SchemaOptions { strict, ..SchemaOptions::default() };
+    if !schema::may_be_object(&parameters) {
+        let message = format!("`{place}` must be the schema of an object: arguments are one");
+        return Err(ApiError::invalid(place, message));
+    }
     let schema = schema::of_arguments(&parameters, &parameters.to_string());
     let param = function.param("name");
     match function.require("name")? {
@@ -262,6 +266,10 @@ mod tests {
             (with(json!({"name": "a", "description": 1})), "tools[0].function.description"),
             (with(json!({"name": "a", "parameters": []})), "tools[0].function.parameters"),
             (with(json!({"name": "a", "strict": 1})), "tools[0].function.strict"),
+            (
+                with(json!({"name": "a", "parameters": {"type": "string"}})),
+                "tools[0].function.parameters",
+            ),
             (json!([tool("a"), tool("a")]), "tools[1].function.name"),
         ];
         for (tools, param) in tools {
