@@ -3,7 +3,6 @@
 use std::sync::{Arc, PoisonError};
 
 use super::automaton::{Automaton, ConfigId, DEAD};
-use super::builder::StackId;
 use super::compiled::{CompiledGrammar, Generation};
 use super::error::{LimitError, MatchError};
 use super::finish::way_of;
@@ -15,22 +14,22 @@ use super::masks::MaskMaker;
 use super::matcher::Matcher;
 use super::program::NO_WAY;
 
-/// The item of a state that is in free text.
-fn free_item(automaton: &Automaton, id: ConfigId) -> Option<(StackId, FreePlace)> {
+/// Where a state is in free text, and the most bytes that it takes to finish after a token that is
+/// not doubtful there. Of several places the one that is nearest to the end.
+fn free_place(automaton: &Automaton, id: ConfigId) -> Option<(FreePlace, u32)> {
     let free = &automaton.program().free;
     if free.is_empty() {
         return None;
     }
     let builder = automaton.lock();
-    let items = automaton.config(id).items.iter();
-    items.copied().find_map(|item| Some((item, free.get(builder.frame(item).node)?)))
-}
-
-/// Most bytes that it takes to finish after a token that is not doubtful.
-fn plain_finish(automaton: &Automaton, item: StackId, place: FreePlace) -> u32 {
-    let builder = automaton.lock();
-    let below = builder.frame(builder.frame(item).parent).finish_bytes;
-    below.saturating_add(automaton.program().free.cost_max(place))
+    let place = |item| {
+        let frame = builder.frame(item);
+        let place = free.get(frame.node)?;
+        let below = builder.frame(frame.parent).finish_bytes;
+        Some((place, below.saturating_add(free.cost_max(place))))
+    };
+    let items = automaton.config(id).items.iter().copied();
+    items.filter_map(place).min_by_key(|(_, finish_bytes)| *finish_bytes)
 }
 
 impl MaskMaker<'_> {
@@ -40,12 +39,13 @@ impl MaskMaker<'_> {
         id: ConfigId,
         fuel: &mut Fuel<'_>,
     ) -> Result<Option<(u32, CachedMask)>, LimitError> {
-        let Some((item, place)) = free_item(self.automaton, id) else { return Ok(None) };
+        let Some((place, mut finish_bytes)) = free_place(self.automaton, id) else {
+            return Ok(None);
+        };
         let (automaton, vocabulary) = (self.automaton, self.vocabulary);
         let config = automaton.config(id);
         let doubtful = automaton.program().free.doubtful(place, vocabulary);
         let mut bits = vocabulary.text_tokens().to_vec();
-        let mut finish_bytes = plain_finish(automaton, item, place);
         let lowest = {
             let builder = automaton.lock();
             config.items.iter().map(|&item| builder.frame(item).height).min().unwrap_or(0)
@@ -96,10 +96,11 @@ impl Matcher {
     ) -> Result<bool, MatchError> {
         let (grammar, generation) = (self.grammar(), self.generation());
         let automaton = &generation.automaton;
-        let Some((item, place)) = free_item(automaton, self.state()) else { return Ok(false) };
+        let Some((place, finish_bytes)) = free_place(automaton, self.state()) else {
+            return Ok(false);
+        };
         let vocabulary = grammar.vocabulary();
-        let fits =
-            vocabulary.is_byte_complete() && plain_finish(automaton, item, place) < tokens_left;
+        let fits = vocabulary.is_byte_complete() && finish_bytes < tokens_left;
         let Some(after) = tokens_left.checked_sub(1).filter(|_| fits) else { return Ok(false) };
         plain.write(bits);
         let ids = grammar.program().free.tokens(place);
