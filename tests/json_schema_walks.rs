@@ -8,14 +8,14 @@ mod schema_support;
 
 use std::sync::Arc;
 
-use pleach::TokenId;
 use pleach::grammar::explain::check_text;
 use pleach::grammar::json_schema::{SchemaError, SchemaOptions};
-use pleach::grammar::{CompiledGrammar, GrammarError, GrammarVocabulary, MatchError};
+use pleach::grammar::{CompiledGrammar, GrammarError, GrammarVocabulary};
 use pleach::vocab::{Vocabulary, byte_vocabulary};
 use schema_support::random::Draw;
-use schema_support::texts::{Strict, orders, sorted};
-use schema_support::{any_order, compact, compile_counted};
+use schema_support::texts::{Strict, is_plain, orders, sorted};
+use schema_support::walk::Walk;
+use schema_support::{any_order, compact, compile_counted, vocabulary_of_model};
 use serde_json::Value;
 
 /// Schemas tried, unless `PLEACH_SCHEMA_CASES` says how many: with all bytes, with a model's tokens.
@@ -24,25 +24,8 @@ const CASES: [u64; 2] = [300, 30];
 const WALKS: usize = 4;
 /// Values tried for each.
 const VALUES: usize = 24;
-/// Tokens tried at each step of an answer against the mask.
-const TRIED_TOKENS: usize = 12;
 /// Ways to order the keys of a value, at most.
 const ORDERS_MAX: usize = 400;
-
-#[cfg(feature = "ggml")]
-fn vocabulary_of_model() -> Option<Arc<Vocabulary>> {
-    use pleach::device::ggml::gguf::GgufMetadata;
-    use pleach::vocab::Tokenizer;
-
-    let path = std::env::var_os("PLEACH_MODEL")?;
-    let metadata = GgufMetadata::read(path.as_ref()).unwrap();
-    Some(Tokenizer::from_gguf(&metadata).unwrap().vocabulary())
-}
-
-#[cfg(not(feature = "ggml"))]
-fn vocabulary_of_model() -> Option<Arc<Vocabulary>> {
-    None
-}
 
 /// What was seen over all schemas.
 #[derive(Debug, Default)]
@@ -66,81 +49,8 @@ struct Case<'v> {
 impl Case<'_> {
     /// An answer along the masks; `None` if it cannot end within the tokens at all.
     fn walk(&self, grammar: &Arc<CompiledGrammar>, draw: &mut Draw) -> Option<Vec<u8>> {
-        let mut matcher = grammar.matcher();
-        let mut bits = vec![0; grammar.vocabulary().mask_words()];
-        let mut text = Vec::new();
         let tokens_max = 20 + draw.below(100) as u32;
-        for left in (0..=tokens_max).rev() {
-            match matcher.fill_mask_within(left, &mut bits) {
-                Ok(()) => {}
-                Err(MatchError::BudgetTooSmall { .. }) if left == tokens_max => return None,
-                Err(error) => panic!("{}: {error} with {left} left after {}", self, lossy(&text)),
-            }
-            let mask = matcher.mask().unwrap();
-            for _ in 0..TRIED_TOKENS {
-                let token = self.token_to_try(draw);
-                let accepted = matcher.fork().accept(token).is_ok();
-                let name = lossy(self.vocabulary.bytes(token));
-                assert_eq!(
-                    mask.contains(token),
-                    accepted,
-                    "{self}: {name:?} after {}",
-                    lossy(&text)
-                );
-            }
-            let Some(token) = self.choose(&bits, draw) else {
-                panic!("{self}: nothing may follow {} with {left} left", lossy(&text));
-            };
-            assert!(mask.contains(token), "{self}");
-            let accepted = matcher.accept(token);
-            assert!(accepted.is_ok(), "{self}: {accepted:?} after {}", lossy(&text));
-            if self.vocabulary.is_end(token) {
-                return Some(text);
-            }
-            text.extend_from_slice(self.vocabulary.text_bytes(token));
-        }
-        assert!(matcher.is_complete(), "{self}: cut at {}", lossy(&text));
-        Some(text)
-    }
-
-    /// Punctuation as often as any token.
-    fn token_to_try(&self, draw: &mut Draw) -> TokenId {
-        let any = draw.below(self.vocabulary.len()) as TokenId;
-        if draw.once_in(2) {
-            return any;
-        }
-        let close = (any..self.vocabulary.len() as TokenId).take(500);
-        let is_mark = |token: &TokenId| {
-            self.vocabulary.text_bytes(*token).first().is_some_and(u8::is_ascii_punctuation)
-        };
-        close.clone().find(is_mark).unwrap_or(any)
-    }
-
-    /// Short plain words and marks more often than the rest, so that answers get somewhere.
-    fn choose(&self, bits: &[u32], draw: &mut Draw) -> Option<TokenId> {
-        for _ in 0..draw.below(40) {
-            let token = self.next_of(bits, draw)?;
-            let bytes = self.vocabulary.text_bytes(token);
-            let is_plain = |byte: &u8| byte.is_ascii_graphic() && *byte != b'\\';
-            let opens = bytes == b"[" || bytes == b"{";
-            if bytes.len() <= 3 && bytes.iter().all(is_plain) && (!opens || draw.once_in(3)) {
-                return Some(token);
-            }
-        }
-        self.next_of(bits, draw)
-    }
-
-    /// The first token that is set from somewhere on.
-    fn next_of(&self, bits: &[u32], draw: &mut Draw) -> Option<TokenId> {
-        let from = draw.below(self.vocabulary.len());
-        let first = bits[from / 32] & (u32::MAX << (from % 32));
-        if first != 0 {
-            return Some((from as u32 & !31) + first.trailing_zeros());
-        }
-        let words = bits.len();
-        (from / 32 + 1..).take(words).map(|word| word % words).find_map(|word| {
-            (bits[word] != 0).then(|| word as u32 * 32 + bits[word].trailing_zeros())
-        })
+        Walk { what: self, vocabulary: self.vocabulary }.answer(grammar, tokens_max, draw)
     }
 
     /// Checks an answer; the value, keys in their order.
@@ -166,26 +76,6 @@ impl Case<'_> {
 impl std::fmt::Display for Case<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "seed {}, {}", self.seed, self.schema)
-    }
-}
-
-fn lossy(bytes: &[u8]) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        Err(_) => bytes.escape_ascii().to_string(),
-    }
-}
-
-/// Whether numbers have one plain spelling, and strings are short: what was written at random may
-/// have more digits than are written again.
-fn is_plain(value: &Value) -> bool {
-    match value {
-        Value::Number(number) => {
-            number.to_string().len() <= 12 && !number.to_string().contains('e')
-        }
-        Value::Array(items) => items.iter().all(is_plain),
-        Value::Object(entries) => entries.values().all(is_plain),
-        _ => true,
     }
 }
 

@@ -202,8 +202,38 @@ impl Spelling {
 
     /// Fewest bytes that a character of a range takes.
     pub(super) fn least_bytes(self, low: u32, high: u32) -> u32 {
-        // Plain ASCII is cheapest; of what is left the ends of the range tell.
-        let has_plain = low <= 0x7E && high >= 0x23 && low != high;
-        if has_plain { 1 } else { self.bytes_of(low).min(self.bytes_of(high)) }
+        // Characters beyond ASCII never get shorter, so so many tell.
+        (low..=high).take(0x80).map(|character| self.bytes_of(character)).min().unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Spelling;
+
+    #[test]
+    fn spellings_escape_their_own_quote() {
+        let text = "a'\"\\\n\u{1}\u{7F}ü";
+        for (spelling, spelled) in [
+            (Spelling::Plain, text),
+            (Spelling::Json, "a'\\\"\\\\\\n\\u0001\u{7F}ü"),
+            (Spelling::SingleQuoted, "a\\'\"\\\\\\n\\u0001\u{7F}ü"),
+        ] {
+            assert_eq!(spelling.spelled(text), spelled);
+            let bytes = text.chars().map(|character| spelling.bytes_of(character.into()));
+            assert_eq!(bytes.sum::<u32>() as usize, spelled.len(), "{spelling:?}");
+        }
+    }
+
+    #[test]
+    fn the_cheapest_of_a_range_counts() {
+        for spelling in [Spelling::Plain, Spelling::Json, Spelling::SingleQuoted] {
+            for (low, high) in
+                [(0, 0x1F), (0x22, 0x22), (0x20, 0x22), (0x27, 0x27), (1, 0x10FFFF), (0x5C, 0x900)]
+            {
+                let least = (low..=high).map(|character| spelling.bytes_of(character)).min();
+                assert_eq!(Some(spelling.least_bytes(low, high)), least, "{low} {high}");
+            }
+        }
     }
 }

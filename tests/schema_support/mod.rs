@@ -4,6 +4,7 @@
 
 pub mod random;
 pub mod texts;
+pub mod walk;
 
 use std::sync::{Arc, LazyLock};
 
@@ -12,13 +13,30 @@ use pleach::grammar::json_schema::{SchemaError, SchemaOptions};
 use pleach::grammar::{
     CompiledGrammar, Fuel, GrammarError, GrammarSource, GrammarVocabulary, Limits,
 };
-use pleach::vocab::byte_vocabulary;
+use pleach::vocab::{Vocabulary, byte_vocabulary};
 
 /// The vocabulary of all bytes.
 pub fn bytes() -> &'static Arc<GrammarVocabulary> {
     static BYTES: LazyLock<Arc<GrammarVocabulary>> =
         LazyLock::new(|| GrammarVocabulary::new(&byte_vocabulary()));
     &BYTES
+}
+
+/// The vocabulary of the model that `PLEACH_MODEL` names.
+#[cfg(feature = "ggml")]
+pub fn vocabulary_of_model() -> Option<Arc<Vocabulary>> {
+    use pleach::device::ggml::gguf::GgufMetadata;
+    use pleach::vocab::Tokenizer;
+
+    let path = std::env::var_os("PLEACH_MODEL")?;
+    let metadata = GgufMetadata::read(path.as_ref()).unwrap();
+    Some(Tokenizer::from_gguf(&metadata).unwrap().vocabulary())
+}
+
+/// As above: no model can be read.
+#[cfg(not(feature = "ggml"))]
+pub fn vocabulary_of_model() -> Option<Arc<Vocabulary>> {
+    None
 }
 
 /// No whitespace.

@@ -155,6 +155,37 @@ impl Draw {
         Value::Object(schema)
     }
 
+    /// A schema document for the arguments of a call.
+    pub fn arguments(&mut self) -> Value {
+        let mut schema = self.document();
+        if !self.once_in(4)
+            && let Value::Object(entries) = &mut schema
+        {
+            let definitions = entries.remove("$defs").unwrap_or_default();
+            entries.clear();
+            entries.insert("type".to_owned(), json!("object"));
+            entries.insert("$defs".to_owned(), definitions);
+            let names = ["a", "b", "ab", "c", "snake_case", "two words", "ünï", "x-1"];
+            let (first, count) = (self.below(6), 1 + self.below(4));
+            let names = &names[first.saturating_sub(count)..(first + 1).max(count)];
+            let properties = self.named(names, 2);
+            if self.once_in(2) {
+                let required: Vec<&str> = names
+                    .iter()
+                    .copied()
+                    .filter(|name| properties.get(name).is_some() && self.once_in(2))
+                    .collect();
+                entries.insert("required".to_owned(), json!(required));
+            }
+            entries.insert("properties".to_owned(), properties);
+            if self.once_in(3) {
+                self.about_objects(entries, 1);
+            }
+        }
+        ask_for_one_key_at_most(&mut schema);
+        schema
+    }
+
     fn schema(&mut self, depth: usize) -> Value {
         match self.below(if depth == 0 { 14 } else { 30 }) {
             0 => Value::Bool(true),
@@ -342,5 +373,22 @@ impl Draw {
             Value::Object(entries)
         };
         (0..1 + self.below(3)).map(|_| one(self)).collect()
+    }
+}
+
+/// How many tokens are left is told without looking at keys that were written, so with few left the
+/// second of two keys that nobody named may be out of reach.
+fn ask_for_one_key_at_most(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(ask_for_one_key_at_most),
+        Value::Object(entries) => {
+            for (name, value) in entries {
+                match (name.as_str(), value.as_u64()) {
+                    ("minProperties", Some(2..)) => *value = json!(1),
+                    _ => ask_for_one_key_at_most(value),
+                }
+            }
+        }
+        _ => {}
     }
 }

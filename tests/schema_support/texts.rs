@@ -143,3 +143,16 @@ fn permutations(list: &[String]) -> Vec<Vec<String>> {
     }
     all
 }
+
+/// Whether numbers have one plain spelling, and strings are short: what was written at random may
+/// have more digits than are written again.
+pub fn is_plain(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => {
+            number.to_string().len() <= 12 && !number.to_string().contains('e')
+        }
+        Value::Array(items) => items.iter().all(is_plain),
+        Value::Object(entries) => entries.values().all(is_plain),
+        _ => true,
+    }
+}

@@ -221,6 +221,7 @@ fn write_python_object(members: &Map<String, Value>, out: &mut String) {
 fn write_delimited(value: &Value, delimiter: &str, out: &mut String) {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => out.push_str(&value.to_string()),
+        Value::String(_) if delimiter.is_empty() => out.push_str(&value.to_string()),
         Value::String(text) => {
             for part in [delimiter, text.as_str(), delimiter] {
                 out.push_str(part);

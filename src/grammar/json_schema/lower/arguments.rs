@@ -198,12 +198,12 @@ impl Lowering<'_> {
         let typings: Vec<(String, DeclaredTypes)> = match &blocks.typing {
             Typing::Schema => vec![(String::new(), declared)],
             Typing::StringFlag(end) => vec![
-                (format!("true{end}"), DeclaredTypes::string()),
-                (format!("false{end}"), DeclaredTypes::not_string()),
+                (format!("true{}", end.trim_end()), DeclaredTypes::string()),
+                (format!("false{}", end.trim_end()), DeclaredTypes::not_string()),
             ],
-            Typing::TypeName(end) => {
-                TYPE_NAMES.map(|name| (format!("{name}{end}"), DeclaredTypes::named(name))).into()
-            }
+            Typing::TypeName(end) => TYPE_NAMES
+                .map(|name| (format!("{name}{}", end.trim_end()), DeclaredTypes::named(name)))
+                .into(),
         };
         let mut choices = Vec::with_capacity(typings.len());
         for (head, declared) in typings {
@@ -271,7 +271,8 @@ impl Lowering<'_> {
                     open: text(&blocks.open),
                     close: text(&blocks.after),
                     comma: text(&format!("{}{}", blocks.between, blocks.open)),
-                    colon: text(&blocks.name_end),
+                    // Whitespace before a value would be part of it.
+                    colon: text(blocks.name_end.trim_end()),
                     gap_max: 0,
                     ..members
                 };

@@ -163,3 +163,72 @@ fn unmistaken(
     let pattern = format!("^{WHITESPACE}(?:{}){WHITESPACE}$", others.join("|"));
     texts.difference(&Dfa::pattern(&pattern, fuel)?, fuel)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unmistaken_of(declared: &str) -> Dfa {
+        let schema = format!(r#"{{"properties": {{"p": {declared}}}}}"#);
+        let schema = serde_json::from_str(&schema).unwrap();
+        let declared = DeclaredTypes::of_parameter(&schema, "p");
+        unmistaken(Dfa::any(), declared, &mut Fuel::new(1_000_000)).unwrap()
+    }
+
+    #[test]
+    fn a_text_is_without_its_end() {
+        for (before, after, good, bad) in [
+            ("", Some("</a>"), &["", "a", "<", "</", "<</a", "/a>"][..], &["</a>", "x</a>y"][..]),
+            ("<", Some("</a>"), &["", "a>", "/b>", "</"], &["/a>", "/a>x"]),
+            ("", None, &["", "</a", "<</a"], &["</a>", "<</a>"]),
+        ] {
+            let texts = texts_without("</a>", before, after);
+            for text in good {
+                assert!(texts.accepts(text), "{before:?} {after:?}: {text:?}");
+            }
+            for text in bad {
+                assert!(!texts.accepts(text), "{before:?} {after:?}: {text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_end_that_begins_early_is_seen() {
+        // Whoever reads `x'` and `''` finds the end one character too early.
+        let texts = texts_without("''", "", Some("''"));
+        assert!(texts.accepts("x") && texts.accepts("'x"));
+        assert!(!texts.accepts("x'") && !texts.accepts("'"));
+        // A text that the end does not follow has none at all.
+        assert!(texts_without("''", "", Some("'x")).is_never());
+        assert!(texts_without("", "", None).is_never());
+        assert!(texts_without("ab", "xab", Some("ab")).is_never());
+    }
+
+    #[test]
+    fn texts_of_other_types_are_no_strings() {
+        let string_or = |other: &str| unmistaken_of(&format!(r#"{{"type": ["string", {other}]}}"#));
+        for (texts, good, bad) in [
+            (string_or(r#""string""#), &["null", "1", "[", " true "][..], &[][..]),
+            (
+                string_or(r#""null""#),
+                &["NULL", "nul", "1", "{}"],
+                &["null", "None", "\u{85}null\n"],
+            ),
+            (string_or(r#""boolean""#), &["TRUE", "null"], &["true", " False"]),
+            (
+                string_or(r#""integer""#),
+                &["03106", "1.", "+1", "1 2", "-", "1_0"],
+                &["0", "-12", " 1e5 ", "1.5"],
+            ),
+            (string_or(r#""array""#), &["(1)", "x[", "{}"], &["[", " [1]"]),
+            (unmistaken_of("{}"), &["True", "None", "x"], &["true", "null", "7", "{x", "[]"]),
+        ] {
+            for text in good {
+                assert!(texts.accepts(text), "{text:?}");
+            }
+            for text in bad {
+                assert!(!texts.accepts(text), "{text:?}");
+            }
+        }
+    }
+}
