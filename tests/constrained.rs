@@ -194,9 +194,9 @@ fn what_cannot_be_held_is_refused_by_name() {
         ),
         (
             json!({"response_format": {"type": "structural_tag"}}),
-            "response_format",
+            "response_format.structures",
             Value::Null,
-            "not supported yet",
+            "missing",
         ),
         (
             json!({"guided_json": {"type": "array", "uniqueItems": true}}),

@@ -89,17 +89,15 @@ fn no_call_is_read_where_none_may_be_made_and_one_where_one_is_asked_for() {
     let daemon = daemon(folder.path());
     let none = daemon.ask(CHAT, &body(json!({"tool_choice": "none"})));
     let choice = &none["choices"][0];
-    assert_eq!(choice["finish_reason"], "stop");
     assert!(choice["message"].get("tool_calls").is_none());
-    assert!(choice["message"]["content"].as_str().unwrap().contains("<tool_call>"));
+    let content = choice["message"]["content"].as_str().unwrap();
+    assert!(!content.contains("<tool_call>"), "what opens a call does not come: {content}");
 
     let one = daemon.ask(CHAT, &body(json!({"parallel_tool_calls": false})));
     let choice = &one["choices"][0];
     assert_eq!(choice["finish_reason"], "tool_calls");
     assert_eq!(choice["message"]["tool_calls"].as_array().unwrap().len(), 1);
 
-    let refused = daemon.post(CHAT, &body(json!({"tool_choice": "required"})));
-    assert_eq!((refused.status, &refused.json()["error"]["param"]), (400, &json!("tool_choice")));
     daemon.all_zero();
 }
 

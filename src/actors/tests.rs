@@ -527,7 +527,7 @@ fn grammar_state_never_crosses_from_one_session_to_another() {
             let mut fuel = Fuel::new(limits.compile_steps_max);
             let grammar =
                 CompiledGrammar::compile(&source, &vocabulary, &limits, &mut fuel).unwrap();
-            Constraint { grammar, forced_by: None, whole: true }
+            Constraint { start: grammar.matcher(), forced_by: None, whole: true }
         })
         .collect();
     let request = |which: usize| {

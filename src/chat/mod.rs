@@ -4,6 +4,7 @@
 //! ([`parse`]): whole, or as they come, with the same result.
 
 pub mod arguments;
+pub mod constraint;
 pub mod detect;
 pub mod format;
 pub mod formats;

@@ -338,8 +338,8 @@ impl Automaton {
     ) -> Result<Option<(u32, ConfigId)>, LimitError> {
         let mut builder = self.lock();
         let Some((set, next)) = self.token_node(&builder, item) else { return Ok(None) };
-        let parent = builder.frame(item).parent;
-        builder.close_from(&self.program, next, parent, fuel)?;
+        let frame = *builder.frame(item);
+        builder.close_at(&self.program, (next, frame.count, frame.parent), fuel)?;
         Ok(Some((set, self.intern(&mut builder))))
     }
 

@@ -160,8 +160,18 @@ impl Builder {
         parent: StackId,
         fuel: &mut Fuel<'_>,
     ) -> Result<(), LimitError> {
+        self.close_at(program, (node, 0, parent), fuel)
+    }
+
+    /// The closure of one node with a register over a stack.
+    pub(super) fn close_at(
+        &mut self,
+        program: &Program,
+        place: (NodeId, u32, StackId),
+        fuel: &mut Fuel<'_>,
+    ) -> Result<(), LimitError> {
         self.clear();
-        self.open.push((node, 0, parent));
+        self.open.push(place);
         self.close(program, fuel)
     }
 
@@ -247,7 +257,7 @@ impl Builder {
             fuel.spend(1)?;
             match program.nodes[node as usize] {
                 Node::Return => self.pop_frame(parent),
-                Node::Switch(_) if !program.has_room(node, count) => {}
+                Node::Switch(_) | Node::Token { .. } if !program.has_room(node, count) => {}
                 Node::Switch(_) | Node::Token { .. } => {
                     let item = self.push_frame(program, node, count, parent)?;
                     self.closed.items.push(item);

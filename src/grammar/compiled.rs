@@ -1,10 +1,12 @@
 //! A compiled grammar: immutable rules, and the states and masks met so far.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+use rustc_hash::FxHashMap;
 
 use super::automaton::{Automaton, ConfigId, DEAD, START};
-use super::error::{GrammarError, LimitError};
+use super::error::{GrammarError, LimitError, MatchError};
 use super::expr::{ExprPool, RuleId};
 use super::json_schema::Relaxed;
 use super::limits::{Fuel, Limits};
@@ -22,6 +24,8 @@ pub(crate) struct Generation {
     pub(crate) number: u64,
     pub(crate) automaton: Automaton,
     pub(crate) masks: MaskCache,
+    /// Tokens that finish a state, for those that were asked about.
+    pub(crate) ways: Mutex<FxHashMap<ConfigId, u32>>,
     /// Bytes from which on the states are thrown away.
     bytes_max: AtomicUsize,
 }
@@ -29,7 +33,8 @@ pub(crate) struct Generation {
 impl Generation {
     fn new(number: u64, automaton: Automaton, limits: &Limits) -> Self {
         let bytes_max = AtomicUsize::new(limits.states_bytes_max);
-        Self { number, automaton, masks: MaskCache::default(), bytes_max }
+        let ways = Mutex::default();
+        Self { number, automaton, masks: MaskCache::default(), ways, bytes_max }
     }
 
     /// Whether the states take more memory than they may.
@@ -138,6 +143,15 @@ impl CompiledGrammar {
     pub fn matcher(self: &Arc<Self>) -> Matcher {
         self.last_used.store(self.vocabulary.tick(), Ordering::Relaxed);
         Matcher::new(Arc::clone(self), self.generation())
+    }
+
+    /// A matcher that goes on after the beginning of an answer.
+    ///
+    /// # Errors
+    /// [`MatchError::NotBegun`] if no answer begins so.
+    pub fn matcher_after(self: &Arc<Self>, begun: &[u8]) -> Result<Matcher, MatchError> {
+        self.last_used.store(self.vocabulary.tick(), Ordering::Relaxed);
+        Matcher::after_text(Arc::clone(self), self.generation(), begun)
     }
 
     /// What of a JSON Schema is not followed, because its options allow that.

@@ -85,6 +85,24 @@ pub enum GrammarError {
     /// A limit was hit.
     #[error("the grammar is too expensive to compile: {0}")]
     Limit(#[from] LimitError),
+    /// What is wrong is in one part of a structural tag.
+    #[error("{error}")]
+    Within {
+        /// Where the part comes from.
+        place: String,
+        /// What is wrong with it.
+        error: Box<GrammarError>,
+    },
+}
+
+impl GrammarError {
+    /// The same, of a part that comes from `place`; an inner place is nearer.
+    pub(super) fn within(self, place: &str) -> Self {
+        match self {
+            Self::Within { .. } => self,
+            error => Self::Within { place: place.to_owned(), error: Box::new(error) },
+        }
+    }
 }
 
 fn of_rule(rule: &Option<String>) -> String {
@@ -103,6 +121,12 @@ pub enum MatchError {
     /// The answer is not complete and no token can continue it.
     #[error("no token of the vocabulary can continue the answer")]
     DeadEnd,
+    /// No answer begins with the text that this one has begun with.
+    #[error("no answer goes on after what was begun: it fails at byte {at_byte}")]
+    NotBegun {
+        /// The first byte that cannot come.
+        at_byte: usize,
+    },
     /// An end token was accepted before: nothing can follow.
     #[error("the answer has ended")]
     Ended,

@@ -3,6 +3,8 @@
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
+use super::free_text::FreeText;
+use super::markers::{Markers, Segment};
 use super::members::MemberRules;
 use super::text::{Spelling, TextMachine};
 use crate::TokenId;
@@ -159,6 +161,8 @@ pub enum Expr {
     Text(u32),
     /// An object, or what is written like one, by its number in the pool.
     Members(u32),
+    /// Free text, by its number in the pool.
+    Free(u32),
 }
 
 /// An object: members between brackets, told apart by their keys. It is never the empty text.
@@ -211,6 +215,8 @@ pub struct ExprPool {
     rules: Vec<Rule>,
     texts: Vec<Arc<TextMachine>>,
     members: Vec<Members>,
+    free_texts: Vec<Arc<FreeText>>,
+    markers: Option<Arc<Markers>>,
     distinct_keys: bool,
 }
 
@@ -234,6 +240,8 @@ impl ExprPool {
             rules: Vec::new(),
             texts: Vec::new(),
             members: Vec::new(),
+            free_texts: Vec::new(),
+            markers: None,
             distinct_keys: false,
         };
         pool.intern(Expr::Never);
@@ -293,6 +301,34 @@ impl ExprPool {
         if bytes.is_empty() { Self::EMPTY } else { self.intern(Expr::Literal(bytes.into())) }
     }
 
+    /// A text that a model writes with its control tokens: each may come as the token or be spelled.
+    pub(crate) fn marked(&mut self, text: &[u8]) -> ExprId {
+        let mut parts = Vec::new();
+        for segment in self.segments(text) {
+            parts.push(match segment {
+                Segment::Bytes(bytes) => self.literal(bytes),
+                Segment::Marker(token, name) => {
+                    let (spelled, token) = (self.literal(name), self.token(TokenSet::only(token)));
+                    self.alt(&[spelled, token])
+                }
+            });
+        }
+        self.seq(&parts)
+    }
+
+    /// A text, parted where control tokens stand.
+    pub(super) fn segments<'t>(&self, text: &'t [u8]) -> Vec<Segment<'t>> {
+        match &self.markers {
+            Some(markers) => markers.split(text),
+            None => vec![Segment::Bytes(text)],
+        }
+    }
+
+    /// Says which control tokens there are.
+    pub(super) fn set_markers(&mut self, markers: &Arc<Markers>) {
+        self.markers = Some(Arc::clone(markers));
+    }
+
     /// Any one of these texts.
     pub fn literals<T: AsRef<[u8]>>(&mut self, texts: &[T]) -> ExprId {
         let alternatives: Vec<ExprId> =
@@ -347,6 +383,17 @@ impl ExprPool {
     /// The object with a number.
     pub(super) fn members_of(&self, number: u32) -> &Members {
         &self.members[number as usize]
+    }
+
+    /// Free text.
+    pub fn free_text(&mut self, text: FreeText) -> ExprId {
+        self.free_texts.push(Arc::new(text));
+        self.intern(Expr::Free(self.free_texts.len() as u32 - 1))
+    }
+
+    /// The free text with a number.
+    pub(super) fn free_text_of(&self, number: u32) -> &Arc<FreeText> {
+        &self.free_texts[number as usize]
     }
 
     /// Says that no object of an answer may have a key twice, free keys included.

@@ -51,7 +51,7 @@ impl Plan {
 }
 
 /// How a state can be finished.
-enum Way {
+pub(super) enum Way {
     /// With these tokens.
     Tokens(Vec<TokenId>),
     /// With a token for each byte; there are too many to spell them out.
@@ -59,7 +59,7 @@ enum Way {
 }
 
 impl Way {
-    fn len(&self) -> u32 {
+    pub(super) fn len(&self) -> u32 {
         match self {
             Self::Tokens(tokens) => u32::try_from(tokens.len()).unwrap_or(u32::MAX),
             Self::Bytes(bytes) => *bytes,
@@ -105,6 +105,9 @@ impl Matcher {
         let plain = self.mask_with(&mut fuel)?;
         if self.is_ample(tokens_left, &mut fuel)? {
             plain.write(bits);
+            return Ok(());
+        }
+        if self.fill_free_text_within(&plain, tokens_left, bits, &mut fuel)? {
             return Ok(());
         }
         self.plan_to_finish(tokens_left, &mut fuel)?;
@@ -268,7 +271,7 @@ fn token_item_landings(
 }
 
 /// A way to finish a state, if one is known.
-fn way_of(
+pub(super) fn way_of(
     grammar: &CompiledGrammar,
     generation: &Generation,
     from: ConfigId,

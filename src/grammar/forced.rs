@@ -38,6 +38,9 @@ impl Matcher {
             return Ok(vec![token]);
         }
         let (text, after) = self.forced_text(&mut fuel)?;
+        if text.is_empty() {
+            return Ok(Vec::new());
+        }
         let Some(text) = whole_characters(&text) else { return Ok(Vec::new()) };
         let mut tokens = tokenizer.tokenize(text);
         let vocabulary = self.grammar().vocabulary();

@@ -14,14 +14,15 @@ use super::error::GrammarError;
 use super::expr::{ExprPool, RuleId};
 use crate::TokenId;
 
-/// Reads a grammar, whose rule `root` is the answer. `token_by_name` finds the token that a name
-/// with its brackets stands for; ids must be below `vocabulary_len`.
+/// Reads a grammar into a pool: its rule `root` is the answer. `token_by_name` finds the token that
+/// a name with its brackets stands for; ids must be below `vocabulary_len`.
 pub(crate) fn parse(
+    pool: &mut ExprPool,
     text: &str,
     token_by_name: &dyn Fn(&str) -> Option<TokenId>,
     vocabulary_len: usize,
-) -> Result<(ExprPool, RuleId), GrammarError> {
-    parser::Parser::new(text, token_by_name, vocabulary_len).parse()
+) -> Result<RuleId, GrammarError> {
+    parser::Parser::new(pool, text, token_by_name, vocabulary_len).parse()
 }
 
 #[cfg(test)]

@@ -5,34 +5,33 @@ use super::expr::{CharSet, ExprId, ExprPool, RuleId};
 /// Whitespace characters in one place, at most: a constrained model otherwise pads for ever.
 const GAP_CHARACTERS_MAX: u32 = 20;
 
-/// The rules, and the one that is the object.
-pub(crate) fn rules() -> (ExprPool, RuleId) {
-    let mut pool = ExprPool::new();
+/// Adds the rules to a pool: the one that is the object.
+pub(crate) fn rules(pool: &mut ExprPool) -> RuleId {
     let object = pool.declare("object");
     let array = pool.declare("array");
     let value = pool.declare("value");
     let string = pool.declare("string");
-    let string_body = string_rule(&mut pool);
+    let string_body = string_rule(pool);
     pool.define(string, string_body);
 
     let strings = pool.call(string);
     let objects = pool.call(object);
     let arrays = pool.call(array);
-    let number = number(&mut pool);
+    let number = number(pool);
     let words = pool.literals(&["true", "false", "null"]);
     let any_value = pool.alt(&[objects, arrays, strings, number, words]);
     pool.define(value, any_value);
 
-    let gap = gap(&mut pool);
+    let gap = gap(pool);
     let values = pool.call(value);
     let colon = pool.literal(b":");
     let member = pool.seq(&[strings, gap, colon, gap, values, gap]);
-    let object_body = bracketed(&mut pool, b"{", member, b"}", gap);
+    let object_body = bracketed(pool, b"{", member, b"}", gap);
     pool.define(object, object_body);
     let element = pool.seq(&[values, gap]);
-    let array_body = bracketed(&mut pool, b"[", element, b"]", gap);
+    let array_body = bracketed(pool, b"[", element, b"]", gap);
     pool.define(array, array_body);
-    (pool, object)
+    object
 }
 
 fn gap(pool: &mut ExprPool) -> ExprId {

@@ -5,6 +5,7 @@
 //! repetitions are written out; all others become calls and counted loops.
 
 mod finish;
+mod free;
 mod members;
 mod rules;
 mod switches;
@@ -17,6 +18,8 @@ use std::rc::Rc;
 
 use super::error::{GrammarError, LimitError};
 use super::expr::{Expr, ExprId, ExprPool, RuleId, TokenSet};
+use super::free_places::LoweredFree;
+use super::free_text::FreeText;
 use super::limits::{Fuel, Limits};
 use super::members::Machine;
 use super::program::{Arm, CountedLoop, Node, NodeId, Program, Role, Span};
@@ -60,6 +63,7 @@ pub(crate) struct Graph {
     pub(crate) roles: Vec<Role>,
     pub(crate) machines: Vec<Machine>,
     pub(crate) texts: Vec<QuotedText>,
+    pub(crate) free_texts: Vec<LoweredFree>,
     pub(crate) start: NodeId,
     /// Where the nodes of each rule begin, in the order in which they were lowered.
     pub(crate) chunks: Vec<NodeId>,
@@ -80,6 +84,7 @@ struct Lowering<'p, 'f> {
     role: Role,
     machines: Vec<Machine>,
     texts: Vec<QuotedText>,
+    free_texts: Vec<LoweredFree>,
     text_starts: FxHashMap<u32, NodeId>,
     members_starts: FxHashMap<u32, NodeId>,
     starts: FxHashMap<RuleId, NodeId>,
@@ -113,6 +118,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
             role: Role::Plain,
             machines: Vec::new(),
             texts: Vec::new(),
+            free_texts: Vec::new(),
             text_starts: FxHashMap::default(),
             members_starts: FxHashMap::default(),
             starts: FxHashMap::default(),
@@ -141,6 +147,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
             roles: self.roles,
             machines: self.machines,
             texts: self.texts,
+            free_texts: self.free_texts,
             start,
             chunks: self.chunks,
             starts: self.starts.into_iter().collect(),
@@ -285,15 +292,22 @@ impl<'p, 'f> Lowering<'p, 'f> {
             Expr::Rule(rule) => self.lower_call(rule, next),
             Expr::Text(number) => self.lower_text(number, next),
             Expr::Members(number) => self.lower_members(number, next),
+            Expr::Free(number) => self.lower_free(number, next),
             Expr::Token(set) => {
-                let index = self.token_sets.iter().position(|known| *known == set);
-                let index = index.unwrap_or_else(|| {
-                    self.token_sets.push(set);
-                    self.token_sets.len() - 1
-                });
-                Ok(self.push(Node::Token { set: index as u32, next })?)
+                let set = self.token_set(set);
+                Ok(self.push(Node::Token { set, next })?)
             }
         }
+    }
+
+    /// The number of a token set.
+    fn token_set(&mut self, set: TokenSet) -> u32 {
+        let index = self.token_sets.iter().position(|known| *known == set);
+        let index = index.unwrap_or_else(|| {
+            self.token_sets.push(set);
+            self.token_sets.len() - 1
+        });
+        index as u32
     }
 
     fn lower_call(&mut self, rule: RuleId, next: NodeId) -> Result<NodeId, GrammarError> {
@@ -418,6 +432,10 @@ impl<'p, 'f> Lowering<'p, 'f> {
                 let body = self.consuming(self.pool.rule(rule).body)?;
                 self.pool.define(consuming, body);
                 Ok(call)
+            }
+            Expr::Free(number) => {
+                let text = self.pool.free_text_of(number).as_ref().clone();
+                Ok(self.pool.free_text(FreeText { may_be_empty: false, ..text }))
             }
             _ => Ok(ExprPool::NEVER),
         }

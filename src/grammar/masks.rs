@@ -116,6 +116,9 @@ impl MaskMaker<'_> {
     }
 
     fn walk(&self, id: ConfigId, fuel: &mut Fuel<'_>) -> Result<(u32, CachedMask), LimitError> {
+        if let Some(found) = self.by_free_text(id, fuel)? {
+            return Ok(found);
+        }
         if let Some(found) = self.text_mask(id, fuel)? {
             return Ok(found);
         }
@@ -158,7 +161,7 @@ impl MaskMaker<'_> {
     }
 
     /// Sets the tokens that are consumed by id; returns the most bytes needed after one of them.
-    fn add_token_items(&self, id: ConfigId, bits: &mut [u32]) -> u32 {
+    pub(super) fn add_token_items(&self, id: ConfigId, bits: &mut [u32]) -> u32 {
         let program = self.automaton.program();
         let builder = self.automaton.lock();
         let mut finish_bytes = 0;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::automaton::{ConfigId, DEAD, START};
 use super::compiled::{CompiledGrammar, Generation};
-use super::distinct::DistinctKeys;
+use super::distinct::{DistinctKeys, Mark};
 use super::error::{LimitError, MatchError};
 use super::finish::Plan;
 use super::limits::Fuel;
@@ -17,7 +17,7 @@ use crate::TokenId;
 /// Belongs to one session and dies with it; a clone is a fork that goes its own way. All it holds
 /// is a number for each token, so rolling back and forking cost next to nothing.
 ///
-/// Invariant: `history` holds the start state and then the state after each accepted token, end
+/// Invariant: `history` holds the state that the answer starts in and then the state after each accepted token, end
 /// token apart; none of them is dead.
 #[derive(Clone)]
 pub struct Matcher {
@@ -36,6 +36,36 @@ impl Matcher {
     pub(super) fn new(grammar: Arc<CompiledGrammar>, generation: Arc<Generation>) -> Self {
         let distinct = grammar.distinct_keys();
         Self { grammar, generation, history: vec![START], has_ended: false, plan: None, distinct }
+    }
+
+    /// A matcher that goes on where `begun` ends, the beginning of an answer that was written by
+    /// somebody else.
+    pub(super) fn after_text(
+        grammar: Arc<CompiledGrammar>,
+        generation: Arc<Generation>,
+        begun: &[u8],
+    ) -> Result<Self, MatchError> {
+        let mut matcher = Self::new(grammar, generation);
+        let mut fuel = matcher.fuel();
+        let (mut at, mut marks) = (START, Vec::with_capacity(begun.len()));
+        for (index, &byte) in begun.iter().enumerate() {
+            let automaton = &matcher.generation.automaton;
+            let config = automaton.config(at);
+            marks.push(Mark::of(automaton, config, byte));
+            at = automaton.edge(config, byte, &mut fuel)?.to;
+            if at == DEAD {
+                return Err(MatchError::NotBegun { at_byte: index });
+            }
+        }
+        matcher.history = vec![at];
+        let vocabulary = matcher.grammar.vocabulary();
+        let quotes = vocabulary.quoted.get(vocabulary);
+        if let Some(keys) = &mut matcher.distinct
+            && !keys.accept(begun, &marks, quotes)
+        {
+            return Err(MatchError::NotBegun { at_byte: begun.len() });
+        }
+        Ok(matcher)
     }
 
     /// The grammar it follows.

@@ -1,9 +1,10 @@
 //! The lowered grammar: a flat graph of nodes that a parse walks, byte by byte.
 
-use super::charloop::CharLoop;
-use super::expr::TokenSet;
 use std::sync::Arc;
 
+use super::charloop::CharLoop;
+use super::expr::TokenSet;
+use super::free_places::FreePlaces;
 use super::members::{Facts, KeyId, Machine, Progress, Progresses};
 use super::text_places::TextNodes;
 
@@ -135,6 +136,8 @@ pub(crate) struct Program {
     pub(crate) progresses: Progresses,
     /// Whether no object may have a key twice.
     pub(crate) distinct_keys: bool,
+    /// The switches of free texts.
+    pub(crate) free: FreePlaces,
 }
 
 impl Program {
@@ -244,6 +247,7 @@ impl Program {
                 least(&mut self.arms(span).iter().map(|arm| arm.next)).saturating_add(1)
             }
             Node::Split(span) => least(&mut self.targets(span).iter().copied()),
+            Node::Token { next, .. } => self.member_cost(next, at, known).saturating_add(1),
             Node::Member { machine, key, .. } => {
                 self.machines[machine as usize].bytes_after_key(at.1, key)
             }

@@ -7,19 +7,10 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
 use super::error::GrammarError;
-use super::expr::{CharSet, ExprId, ExprPool, RuleId};
+use super::expr::{CharSet, ExprId, ExprPool};
 
 /// Groups within groups.
 const NEST_MAX: u32 = 200;
-
-/// Reads a pattern that all of the answer must match.
-pub(crate) fn parse(pattern: &str) -> Result<(ExprPool, RuleId), GrammarError> {
-    let mut pool = ExprPool::new();
-    let body = lower(&mut pool, pattern)?;
-    let root = pool.declare("root");
-    pool.define(root, body);
-    Ok((pool, root))
-}
 
 /// The expression for all of a text to match a pattern.
 pub(crate) fn lower(pool: &mut ExprPool, pattern: &str) -> Result<ExprId, GrammarError> {
@@ -210,6 +201,10 @@ fn unsupported_look(look: Look) -> GrammarError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parse(pattern: &str) -> Result<ExprId, GrammarError> {
+        lower(&mut ExprPool::new(), pattern)
+    }
 
     fn unsupported(pattern: &str) -> bool {
         matches!(parse(pattern), Err(GrammarError::RegexUnsupported { .. }))

@@ -1,9 +1,12 @@
 //! The kinds of grammar that a request can bring.
 
+use std::sync::Arc;
+
 use super::error::GrammarError;
-use super::expr::{ExprPool, RuleId};
-use super::json_schema::{self, Relaxed, SchemaOptions};
+use super::expr::{ExprId, ExprPool, RuleId};
+use super::json_schema::{self, Dialect, Relaxed, SchemaOptions};
 use super::limits::Fuel;
+use super::structural_tag::{self, StructuralTag};
 use super::vocabulary::GrammarVocabulary;
 use super::{gbnf, json_object, regex};
 
@@ -25,6 +28,8 @@ pub enum GrammarSource {
         /// How it is followed.
         options: SchemaOptions,
     },
+    /// Free text with tags, and whatever else has parts.
+    StructuralTag(Arc<StructuralTag>),
 }
 
 impl GrammarSource {
@@ -35,6 +40,7 @@ impl GrammarSource {
             Self::Choice(texts) => texts.iter().map(String::len).sum(),
             Self::JsonSchema { schema, .. } => schema.len(),
             Self::JsonObject => 0,
+            Self::StructuralTag(tag) => tag.bytes(),
         }
     }
 }
@@ -54,30 +60,47 @@ pub(crate) fn parse(
     vocabulary: &GrammarVocabulary,
     fuel: &mut Fuel<'_>,
 ) -> Result<Parsed, GrammarError> {
-    fuel.spend(u32::try_from(source.bytes()).unwrap_or(u32::MAX))?;
-    let (pool, root) = match source {
-        GrammarSource::Gbnf(text) => {
-            let by_name = |name: &str| vocabulary.token_by_name(name.as_bytes());
-            gbnf::parse(text, &by_name, vocabulary.len())?
-        }
-        GrammarSource::Regex(pattern) => regex::parse(pattern)?,
-        GrammarSource::JsonObject => json_object::rules(),
-        GrammarSource::Choice(texts) => choice(texts)?,
-        GrammarSource::JsonSchema { schema, options } => {
-            let (pool, root, relaxed) = json_schema::rules(schema, options, fuel)?;
-            return Ok(Parsed { pool, root, relaxed });
-        }
-    };
-    Ok(Parsed { pool, root, relaxed: Vec::new() })
+    let mut pool = ExprPool::new();
+    pool.set_markers(vocabulary.markers());
+    let (root, relaxed) = rules_into(&mut pool, source, vocabulary, fuel)?;
+    Ok(Parsed { pool, root, relaxed })
 }
 
-fn choice(texts: &[String]) -> Result<(ExprPool, RuleId), GrammarError> {
-    if texts.is_empty() {
-        return Err(GrammarError::NoChoices);
-    }
-    let mut pool = ExprPool::new();
-    let body = pool.literals(texts);
+/// Adds the rules of a source to a pool: the one that is the answer, and what is not followed.
+pub(super) fn rules_into(
+    pool: &mut ExprPool,
+    source: &GrammarSource,
+    vocabulary: &GrammarVocabulary,
+    fuel: &mut Fuel<'_>,
+) -> Result<(RuleId, Vec<Relaxed>), GrammarError> {
+    fuel.spend(u32::try_from(source.bytes()).unwrap_or(u32::MAX))?;
+    let root = match source {
+        GrammarSource::Gbnf(text) => {
+            let by_name = |name: &str| vocabulary.token_by_name(name.as_bytes());
+            gbnf::parse(pool, text, &by_name, vocabulary.len())?
+        }
+        GrammarSource::Regex(pattern) => {
+            let body = regex::lower(pool, pattern)?;
+            root_of(pool, body)
+        }
+        GrammarSource::JsonObject => json_object::rules(pool),
+        GrammarSource::Choice(texts) if texts.is_empty() => return Err(GrammarError::NoChoices),
+        GrammarSource::Choice(texts) => {
+            let body = pool.literals(texts);
+            root_of(pool, body)
+        }
+        GrammarSource::JsonSchema { schema, options } => {
+            return Ok(json_schema::rules_into(pool, schema, options, &Dialect::Json, fuel)?);
+        }
+        GrammarSource::StructuralTag(tag) => {
+            return structural_tag::rules_into(pool, tag, vocabulary, fuel);
+        }
+    };
+    Ok((root, Vec::new()))
+}
+
+fn root_of(pool: &mut ExprPool, body: ExprId) -> RuleId {
     let root = pool.declare("root");
     pool.define(root, body);
-    Ok((pool, root))
+    root
 }

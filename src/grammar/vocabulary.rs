@@ -9,7 +9,9 @@ use super::charloop::LoopChars;
 use super::charsplit::CharSplit;
 use super::compiled::CompiledGrammar;
 use super::distinct::LazyQuotedTokens;
+use super::free_places::TokensByText;
 use super::key_ends::{KeyEnds, LazyKeyEnds};
+use super::markers::Markers;
 use super::mask::{Mask, set_bit};
 use super::shapes::Shapes;
 use super::text_places::{SharedPlaces, StringPlaces, TextsOf};
@@ -41,6 +43,8 @@ pub struct GrammarVocabulary {
     pub(super) text_places: SharedPlaces,
     pub(super) string_places: StringPlaces,
     pub(super) texts_of: TextsOf,
+    pub(super) holding: TokensByText,
+    markers: Arc<Markers>,
     /// What is inside strings, and what is not: nearly every grammar has some.
     splits: Vec<Arc<CharSplit>>,
     masks: Mutex<FxHashMap<u64, Weak<Mask>>>,
@@ -110,6 +114,8 @@ impl GrammarVocabulary {
             text_places: SharedPlaces::default(),
             string_places: StringPlaces::default(),
             texts_of: TextsOf::default(),
+            holding: TokensByText::default(),
+            markers: Arc::new(Markers::new(vocabulary)),
             masks: Mutex::default(),
             mask_bytes: Arc::default(),
             mask_bytes_max,
@@ -137,6 +143,11 @@ impl GrammarVocabulary {
     /// The token with this name or text, as in `<|im_end|>`; only what starts with `<` is found.
     pub fn token_by_name(&self, name: &[u8]) -> Option<TokenId> {
         self.names.get(name).copied()
+    }
+
+    /// The names of its control tokens.
+    pub(crate) fn markers(&self) -> &Arc<Markers> {
+        &self.markers
     }
 
     /// Bytes of memory that the masks of all grammars take at the moment.

@@ -299,6 +299,7 @@ fn summary(generation: &Generation, outcome: Outcome, has_called: bool) -> Summa
         usage: Usage {
             prompt_tokens: generation.prompt.len() as u32,
             completion_tokens: 3,
+            reasoning_tokens: 0,
             cached_tokens: 0,
         },
         queue_time: Duration::ZERO,

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::{Fault, Outcome};
 use crate::TokenId;
-use crate::grammar::{CompiledGrammar, MatchError, Matcher, Tokenize};
+use crate::grammar::{MatchError, Matcher, Tokenize};
 
 /// What a generation is held to.
 #[derive(Clone)]
 pub struct Constraint {
-    /// The grammar, shared by all sessions that use it.
-    pub grammar: Arc<CompiledGrammar>,
+    /// Where the answer starts in its grammar: behind what the prompt has written of it.
+    pub start: Matcher,
     /// Splits text that the grammar leaves no choice about into tokens, so that they need not be
     /// drawn one by one; `None`: every token is drawn.
     pub forced_by: Option<Arc<dyn Tokenize + Send + Sync>>,
@@ -23,7 +23,7 @@ pub struct Constraint {
 impl fmt::Debug for Constraint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Constraint")
-            .field("size", &self.grammar.size())
+            .field("size", &self.start.grammar().size())
             .field("forced_runs", &self.forced_by.is_some())
             .field("whole", &self.whole)
             .finish()
@@ -43,8 +43,8 @@ pub(super) struct Guide {
 impl Guide {
     /// A guide at the start of an answer. Without `may_force` every token is drawn.
     pub(super) fn new(constraint: &Constraint, may_force: bool) -> Self {
-        let matcher = constraint.grammar.matcher();
-        let words = constraint.grammar.vocabulary().mask_words();
+        let matcher = constraint.start.fork();
+        let words = matcher.grammar().vocabulary().mask_words();
         Self {
             matcher,
             forced_by: constraint.forced_by.clone().filter(|_| may_force),
@@ -148,6 +148,7 @@ fn outcome_of(error: &MatchError) -> Outcome {
         MatchError::DeadEnd | MatchError::BudgetTooSmall { .. } => Outcome::GrammarDeadEnd,
         MatchError::Limit(_)
         | MatchError::Rejected { .. }
+        | MatchError::NotBegun { .. }
         | MatchError::Ended
         | MatchError::RollbackTooFar { .. }
         | MatchError::MaskSize { .. } => Outcome::Fault(Fault::Grammar(error.to_string())),

@@ -140,6 +140,8 @@ pub struct Usage {
     pub prompt_tokens: u32,
     /// Tokens generated, the end token included.
     pub completion_tokens: u32,
+    /// Those of them that are reasoning, its markers included.
+    pub reasoning_tokens: u32,
     /// Prompt tokens that were not computed because their KV state was at hand.
     pub cached_tokens: u32,
 }

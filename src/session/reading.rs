@@ -71,6 +71,11 @@ impl Reader {
         told
     }
 
+    /// Whether what comes next is reasoning, as far as can be told.
+    pub fn is_reasoning(&self) -> bool {
+        self.stream.is_reasoning()
+    }
+
     /// Whether there are calls, each with all of its arguments.
     pub fn has_called(&self) -> bool {
         self.stream.calls_are_complete()
@@ -106,9 +111,7 @@ mod tests {
     use crate::chat::formats::named;
     use crate::chat::parse::ToolSet;
     use crate::sampling::{DryBreakers, SamplingParams};
-    use crate::session::{
-        Generation, LogprobsRequest, Outcome, Session, StopRules, Summary, Then, Usage,
-    };
+    use crate::session::{Generation, LogprobsRequest, Outcome, Session, StopRules, Summary, Then};
     use crate::vocab::{Token, TokenKind, Vocabulary};
     use serde_json::json;
     use std::time::Duration;
@@ -177,7 +180,7 @@ mod tests {
                 let summary = Summary {
                     outcome,
                     has_called: session.has_called(),
-                    usage: Usage::default(),
+                    usage: session.usage(),
                     queue_time: Duration::ZERO,
                     time_to_first_token: None,
                 };
@@ -218,6 +221,7 @@ mod tests {
         request.stop.strings = vec!["END".to_owned()];
         let text = "<think>the END of x</think>ok EN";
         let (said, summary) = answer(request.clone(), &format!("{text}D more$"));
+        assert_eq!(summary.usage.reasoning_tokens, 1 + 12 + 8, "text and markers, by letters");
         assert_eq!((said.reasoning.as_str(), said.text.as_str()), ("the END of x", "ok "));
         assert_eq!(summary.outcome, Outcome::Stop(StopCause::StopString("END".to_owned())));
         let (said, _) = answer(request.clone(), &format!("{text}$"));

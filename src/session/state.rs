@@ -26,6 +26,7 @@ pub struct Session {
     stops: StopMatcher,
     report: Report,
     generated: u32,
+    reasoning_tokens: u32,
     forced: u32,
     /// Prompt rows taken, where the prompt's log-probabilities are reported.
     prompt_rows: usize,
@@ -103,6 +104,7 @@ impl Session {
             stops,
             report,
             generated: 0,
+            reasoning_tokens: 0,
             forced: 0,
             prompt_rows: 0,
         }
@@ -128,6 +130,10 @@ impl Session {
         self.reader.as_ref().is_some_and(Reader::has_called)
     }
 
+    fn is_reasoning(&self) -> bool {
+        self.reader.as_ref().is_some_and(Reader::is_reasoning)
+    }
+
     /// Tokens that were not drawn because the grammar left no choice.
     pub fn forced_tokens(&self) -> u32 {
         self.forced
@@ -148,6 +154,7 @@ impl Session {
         Usage {
             prompt_tokens: u32::try_from(self.generation.prompt.len()).unwrap_or(u32::MAX),
             completion_tokens: self.generated,
+            reasoning_tokens: self.reasoning_tokens,
             cached_tokens: 0,
         }
     }
@@ -279,7 +286,10 @@ impl Session {
             self.report.add_token(token, Some(found.logprob), found.top);
         }
         let text = self.assembler.push(answer_bytes(&self.generation, &self.vocabulary, token));
-        if let Some(cause) = self.scan(&text) {
+        let was_reasoning = self.is_reasoning();
+        let cause = self.scan(&text);
+        self.reasoning_tokens += u32::from(was_reasoning || self.is_reasoning());
+        if let Some(cause) = cause {
             return Err(Outcome::Stop(cause));
         }
         if self.generated >= self.generation.max_tokens {

@@ -232,7 +232,7 @@ mod constrained {
         let grammar = CompiledGrammar::compile(&source, &vocabulary, &limits, &mut fuel).unwrap();
         let tokenize = |text: &str| encode_bytes(text, false);
         let forced_by = forced.then(|| Arc::new(tokenize) as Arc<dyn Tokenize + Send + Sync>);
-        Constraint { grammar, forced_by, whole }
+        Constraint { start: grammar.matcher(), forced_by, whole }
     }
 
     fn regex(pattern: &str) -> GrammarSource {

@@ -76,6 +76,9 @@ pub struct ParseOptions {
     pub continues: bool,
     /// Whether reasoning is told from content. If not, its markers and its text are content.
     pub separate_reasoning: bool,
+    /// Content, once it has begun, is all that comes: it is held to something, and what looks like a
+    /// marker in it is part of it.
+    pub whole_content: bool,
     /// Where the ids of calls come from: the same seed and text give the same ids.
     pub id_seed: u64,
 }
@@ -87,6 +90,7 @@ impl Default for ParseOptions {
             prefill: String::new(),
             continues: false,
             separate_reasoning: true,
+            whole_content: false,
             id_seed: 0,
         }
     }

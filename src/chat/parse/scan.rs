@@ -6,7 +6,9 @@ use crate::chat::format::Place;
 
 impl Machine {
     pub(super) fn text_letter(&mut self, letter: char) {
-        if self.held.is_empty() && !self.plan.may_start(letter) {
+        let is_only_content =
+            self.options.whole_content && self.mode == Mode::Content && !self.at_start();
+        if self.held.is_empty() && (is_only_content || !self.plan.may_start(letter)) {
             let mut bytes = [0; 4];
             self.write(letter.encode_utf8(&mut bytes), letter.len_utf8());
             return;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::machine::Machine;
+use super::machine::{Machine, Mode};
 use super::{ChatMessage, ParseOptions};
 use crate::chat::format::ChatFormat;
 
@@ -70,6 +70,11 @@ impl ChatStream {
     /// The message as far as it has been told.
     pub fn message(&self) -> ChatMessage {
         self.machine.message()
+    }
+
+    /// Whether the text is within reasoning.
+    pub fn is_reasoning(&self) -> bool {
+        self.machine.mode == Mode::Reasoning
     }
 
     /// Whether there is a call, and each has all of its arguments.

@@ -20,7 +20,7 @@ struct Name {
 
 pub(super) struct Parser<'t> {
     cursor: Cursor<'t>,
-    pool: ExprPool,
+    pool: &'t mut ExprPool,
     names: FxHashMap<&'t str, Name>,
     token_by_name: &'t dyn Fn(&str) -> Option<TokenId>,
     vocabulary_len: usize,
@@ -29,13 +29,14 @@ pub(super) struct Parser<'t> {
 
 impl<'t> Parser<'t> {
     pub(super) fn new(
+        pool: &'t mut ExprPool,
         text: &'t str,
         token_by_name: &'t dyn Fn(&str) -> Option<TokenId>,
         vocabulary_len: usize,
     ) -> Self {
         Self {
             cursor: Cursor::new(text),
-            pool: ExprPool::new(),
+            pool,
             names: FxHashMap::default(),
             token_by_name,
             vocabulary_len,
@@ -43,7 +44,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    pub(super) fn parse(mut self) -> Result<(ExprPool, RuleId), GrammarError> {
+    pub(super) fn parse(mut self) -> Result<RuleId, GrammarError> {
         self.cursor.skip_space(true);
         while self.cursor.peek().is_some() {
             self.rule()?;
@@ -55,7 +56,7 @@ impl<'t> Parser<'t> {
             return Err(self.cursor.error_at(name.used_at, message));
         }
         match self.names.get("root") {
-            Some(root) => Ok((self.pool, root.rule)),
+            Some(root) => Ok(root.rule),
             None => Err(self.cursor.error("expected a rule named `root`, found none")),
         }
     }
@@ -67,7 +68,7 @@ impl<'t> Parser<'t> {
 
     /// The rule with a name that stands at an offset.
     fn named(&mut self, name: &'t str, offset: usize) -> &mut Name {
-        let pool = &mut self.pool;
+        let pool = &mut *self.pool;
         self.names.entry(name).or_insert_with(|| Name {
             rule: pool.declare(name),
             defined_at: None,

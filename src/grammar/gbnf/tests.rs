@@ -3,7 +3,7 @@ use crate::grammar::expr::Expr;
 
 fn error(text: &str) -> String {
     let tokens = |name: &str| (name == "<think>").then_some(7);
-    match parse(text, &tokens, 100) {
+    match parse(&mut ExprPool::new(), text, &tokens, 100) {
         Ok(_) => panic!("{text:?} parses"),
         Err(error) => error.to_string(),
     }
@@ -11,7 +11,8 @@ fn error(text: &str) -> String {
 
 fn root(text: &str) -> Expr {
     let tokens = |name: &str| (name == "<think>").then_some(7);
-    let (pool, root) = parse(text, &tokens, 100).unwrap();
+    let mut pool = ExprPool::new();
+    let root = parse(&mut pool, text, &tokens, 100).unwrap();
     pool.get(pool.rule(root).body).clone()
 }
 

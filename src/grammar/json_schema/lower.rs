@@ -39,17 +39,6 @@ fn few_integers(set: &NumberSet) -> Option<Vec<String>> {
     (count < FEW_TEXTS_MAX as i64).then(|| (low..=high).map(|value| value.to_string()).collect())
 }
 
-/// The rules of a schema, and the one that is the answer; and what was relaxed.
-pub(crate) fn rules(
-    schema: &str,
-    options: &SchemaOptions,
-    fuel: &mut Fuel<'_>,
-) -> Result<(ExprPool, RuleId, Vec<Relaxed>), SchemaError> {
-    let mut pool = ExprPool::new();
-    let (root, relaxed) = rules_into(&mut pool, schema, options, &Dialect::Json, fuel)?;
-    Ok((pool, root, relaxed))
-}
-
 /// Adds the rules of a schema whose values are written in a dialect to a pool. Gives back the rule
 /// that is the value, and what was relaxed.
 pub fn rules_into(

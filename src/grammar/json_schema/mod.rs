@@ -59,7 +59,6 @@ pub use document::{Document, SchemaOptions};
 pub use error::{Relaxed, SchemaError};
 pub use format_name::Format;
 pub use json::Json;
-pub(crate) use lower::rules;
 pub use lower::rules_into;
 pub use number::{NumberError, NumberOptions};
 pub use shape::{

@@ -4,6 +4,7 @@ use super::Graph;
 use crate::grammar::charloop::CharLoop;
 use crate::grammar::error::GrammarError;
 use crate::grammar::expr::RuleId;
+use crate::grammar::free_places::FreePlaces;
 use crate::grammar::limits::Fuel;
 use crate::grammar::members::{KeySet, Progress, Progresses, insert};
 use crate::grammar::program::{Arm, ByteClasses, NO_WAY, Node, NodeId, Program, Role, Span};
@@ -46,7 +47,9 @@ pub(super) fn finish(
         key_sets: Vec::new(),
         progresses: Progresses::default(),
         distinct_keys: graph.pool.has_distinct_keys(),
+        free: FreePlaces::default(),
     };
+    program.free = FreePlaces::new(graph.free_texts, &program);
     program.char_loops = CharLoop::find_all(&program);
     find_key_sets(&mut program, fuel)?;
     Ok(program)
@@ -94,6 +97,7 @@ fn find_key_set(
     let nexts: Vec<NodeId> = match program.nodes[node as usize] {
         Node::Switch(span) => program.arms(span).iter().map(|arm| arm.next).collect(),
         Node::Split(span) => program.targets(span).to_vec(),
+        Node::Token { next, .. } => vec![next],
         _ => Vec::new(),
     };
     let mut keys = KeySet::new();

@@ -100,9 +100,9 @@ impl Lowering<'_, '_> {
             free_key: free_state.and_then(|state| states.get(state).copied()),
         });
         let another = self.gap(members.gap_max, key)?;
-        let comma = self.lower_literal(&members.comma, another)?;
+        let comma = self.lower_marked(&members.comma, another)?;
         self.role = Role::Plain;
-        let end = self.lower_literal(&members.close, Program::RETURN)?;
+        let end = self.lower_marked(&members.close, Program::RETURN)?;
         let end = self.push(Node::Close { machine, next: end })?;
         self.role = Role::InKey { machine };
         let ways = self.split(&[comma, end])?;
@@ -112,7 +112,7 @@ impl Lowering<'_, '_> {
         self.role = Role::ToHub { machine, is_first: true };
         let first_hub = self.push(Node::Hub { next: ways })?;
         let start = self.gap(members.gap_max, first_hub)?;
-        Ok(self.lower_literal(&members.open, start)?)
+        Ok(self.lower_marked(&members.open, start)?)
     }
 
     /// What comes after a key: the colon, and the value that starts at a node.
@@ -124,7 +124,7 @@ impl Lowering<'_, '_> {
     ) -> Result<NodeId, GrammarError> {
         let value = self.push(Node::Call { start, next: after_value })?;
         let value = self.gap(members.gap_max, value)?;
-        let colon = self.lower_literal(&members.colon, value)?;
+        let colon = self.lower_marked(&members.colon, value)?;
         Ok(self.gap(members.gap_max, colon)?)
     }
 

@@ -65,6 +65,10 @@ impl RuleFacts {
             | Expr::Members(_)
             | Expr::Token(_) => false,
             Expr::Text(number) => pool.text_machine(*number).may_be_empty(),
+            Expr::Free(number) => {
+                let text = pool.free_text_of(*number);
+                text.may_end && text.may_be_empty
+            }
             Expr::Seq(parts) => parts.iter().all(|&part| self.is_nullable(pool, part)),
             Expr::Alt(choices) => choices.iter().any(|&choice| self.is_nullable(pool, choice)),
             Expr::Repeat { body, min, .. } => *min == 0 || self.is_nullable(pool, *body),
@@ -95,6 +99,8 @@ impl RuleFacts {
                 if written > super::UNROLLED_NODES_MAX { 3 } else { written }
             }
             Expr::Rule(_) | Expr::Members(_) => 2,
+            // Never copied: its states are many.
+            Expr::Free(_) => super::UNROLLED_NODES_MAX + COPIED_NODES_MAX,
             Expr::Text(number) => {
                 let states = pool.text_machine(*number).states.len();
                 u32::try_from(states).unwrap_or(u32::MAX).saturating_mul(4)
@@ -182,6 +188,11 @@ fn calls_of(
         Expr::Rule(rule) => calls.push(*rule),
         Expr::Members(number) if !leading => {
             calls.extend(pool.members_of(*number).values.iter().flatten());
+        }
+        Expr::Free(number) if !leading => {
+            for then in pool.free_text_of(*number).continuations() {
+                calls_of(pool, then, leading, is_nullable, calls);
+            }
         }
         Expr::Repeat { body, .. } => calls_of(pool, *body, leading, is_nullable, calls),
         Expr::Alt(choices) => {

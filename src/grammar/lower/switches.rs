@@ -4,8 +4,9 @@ use regex_syntax::utf8::{Utf8Range, Utf8Sequences};
 
 use super::Lowering;
 use crate::grammar::error::LimitError;
-use crate::grammar::expr::CharSet;
-use crate::grammar::program::{Arm, NodeId};
+use crate::grammar::expr::{CharSet, TokenSet};
+use crate::grammar::markers::Segment;
+use crate::grammar::program::{Arm, Node, NodeId};
 
 /// Texts that agree before `depth`, on their way into a switch.
 struct Branch<'t> {
@@ -58,6 +59,23 @@ impl Lowering<'_, '_> {
             .iter()
             .rev()
             .try_fold(next, |next, &byte| self.switch(&[Arm { low: byte, high: byte, next }]))
+    }
+
+    /// A text in which control tokens may come as such or be spelled.
+    pub(super) fn lower_marked(&mut self, text: &[u8], next: NodeId) -> Result<NodeId, LimitError> {
+        let mut node = next;
+        for segment in self.pool.segments(text).into_iter().rev() {
+            node = match segment {
+                Segment::Bytes(bytes) => self.lower_literal(bytes, node)?,
+                Segment::Marker(token, name) => {
+                    let spelled = self.lower_literal(name, node)?;
+                    let set = self.token_set(TokenSet::only(token));
+                    let token = self.push(Node::Token { set, next: node })?;
+                    self.split(&[spelled, token])?
+                }
+            };
+        }
+        Ok(node)
     }
 
     /// One of sorted, distinct, non-empty texts. Common starts are walked once, and equal ends

@@ -8,8 +8,9 @@ use serde_json::Value;
 use super::fields::{Fields, wrong_type};
 use super::schema::{self, SchemaFields};
 use super::unsupported::not_yet;
-use crate::grammar::json_schema::SchemaError;
-use crate::grammar::{CompiledGrammar, GrammarError, GrammarSource};
+use crate::grammar::json_schema::{Dialect, SchemaError, SchemaOptions};
+use crate::grammar::structural_tag::SchemaLeaf;
+use crate::grammar::{CompiledGrammar, GrammarError, GrammarSource, MatchError, StructuralTag};
 use crate::http::error::ApiError;
 use crate::http::model::Grammars;
 use crate::http::offload::Cancel;
@@ -27,6 +28,26 @@ pub struct ConstraintRequest {
     pub param: String,
     /// The answer may be cut by its token budget.
     pub allow_truncation: bool,
+    /// What the prompt has written of the answer.
+    pub begun: String,
+}
+
+/// What a request says about holding its answer to something.
+#[derive(Clone, Debug)]
+pub struct ConstraintFields {
+    /// The constraint, if there is one.
+    pub constraint: Option<ConstraintRequest>,
+    /// An answer that is held to calls may be cut by its token budget.
+    pub allow_truncation: bool,
+    /// How the schemas of functions are followed.
+    schemas: SchemaFields,
+}
+
+impl ConstraintFields {
+    /// How a function's arguments follow their schema.
+    pub fn options(&self, strict: bool) -> SchemaOptions {
+        self.schemas.options(strict)
+    }
 }
 
 /// A constraint, compiled, with the tokens that its shortest answer takes; `None`: not known.
@@ -38,8 +59,9 @@ pub struct Compiled {
     pub shortest_tokens: Option<u32>,
 }
 
-/// Takes every field that constrains the answer. At most one of them may be set.
-pub fn take(f: &mut Fields) -> Result<Option<ConstraintRequest>, ApiError> {
+/// Takes every field that constrains the answer. At most one of them may be set. `has_functions`:
+/// calls are held to their schemas.
+pub fn take(f: &mut Fields, has_functions: bool) -> Result<ConstraintFields, ApiError> {
     let mut found: Vec<(String, GrammarSource)> = Vec::new();
     for (name, as_source) in [
         ("grammar", GrammarSource::Gbnf as fn(String) -> GrammarSource),
@@ -62,26 +84,25 @@ pub fn take(f: &mut Fields) -> Result<Option<ConstraintRequest>, ApiError> {
     }
     found.extend(structured_outputs(f, schemas)?);
     found.extend(response_format(f, schemas)?);
-    schemas.check_used(found.first().map(|(_, source)| source))?;
-    let allow_truncation = f.boolean("allow_truncation")?;
-    match <[_; 1]>::try_from(found) {
-        Ok([(param, source)]) => {
-            let allow_truncation = allow_truncation.unwrap_or(false);
-            Ok(Some(ConstraintRequest { source, param, allow_truncation }))
-        }
-        Err(found) => match found.get(1) {
-            Some((second, _)) => {
-                let first = found.first().map_or("", |(param, _)| param);
-                let message = format!("`{second}` and `{first}` cannot both constrain the answer");
-                Err(ApiError::invalid(second, message))
-            }
-            None if allow_truncation.is_some() => {
-                let message = "`allow_truncation` needs a field that constrains the answer";
-                Err(ApiError::invalid("allow_truncation", message))
-            }
-            None => Ok(None),
-        },
+    schemas.check_used(found.first().map(|(_, source)| source), has_functions)?;
+    let truncation = f.boolean("allow_truncation")?;
+    let allow_truncation = truncation.unwrap_or(false);
+    if let [(first, _), (second, _), ..] = &*found {
+        let message = format!("`{second}` and `{first}` cannot both constrain the answer");
+        return Err(ApiError::invalid(second, message));
     }
+    if found.is_empty() && truncation.is_some() && !has_functions {
+        let message = "`allow_truncation` needs a field that constrains the answer";
+        return Err(ApiError::invalid("allow_truncation", message));
+    }
+    let request = |(param, source)| ConstraintRequest {
+        source,
+        param,
+        allow_truncation,
+        begun: String::new(),
+    };
+    let constraint = found.pop().map(request);
+    Ok(ConstraintFields { constraint, allow_truncation, schemas })
 }
 
 /// A text; empty means that the field is not used. llama.cpp's grammar is the only dialect.
@@ -137,12 +158,18 @@ fn structured_outputs(
     if inner.boolean("json_object")? == Some(true) {
         found.push((inner.param("json_object"), GrammarSource::JsonObject));
     }
-    for later in ["structural_tag", "whitespace_pattern"] {
-        if let Some(value) = inner.take(later)
-            && value != Value::Bool(false)
-        {
-            return Err(not_yet(&inner.param(later), ""));
-        }
+    if let Some(value) = inner.take("structural_tag") {
+        let param = inner.param("structural_tag");
+        let text = match value {
+            Value::String(text) => text,
+            value => value.to_string(),
+        };
+        found.push((param.clone(), structural_tag(&text, &param, schemas)?));
+    }
+    if let Some(value) = inner.take("whitespace_pattern")
+        && value != Value::Bool(false)
+    {
+        return Err(not_yet(&inner.param("whitespace_pattern"), ""));
     }
     if let Some(unknown) = inner.left().into_iter().next() {
         let param = format!("structured_outputs.{unknown}");
@@ -150,10 +177,21 @@ fn structured_outputs(
     }
     if found.is_empty() {
         let message = "`structured_outputs` must have one of json, regex, choice, grammar, \
-                       json_object";
+                       json_object, structural_tag";
         return Err(ApiError::invalid("structured_outputs", message));
     }
     Ok(found)
+}
+
+/// A structural tag, in either of its shapes.
+fn structural_tag(
+    text: &str,
+    param: &str,
+    schemas: SchemaFields,
+) -> Result<GrammarSource, ApiError> {
+    let tag = StructuralTag::read(text, param, schemas.options(true));
+    let tag = tag.map_err(|error| ApiError::invalid(error.place.clone(), error.to_string()))?;
+    Ok(GrammarSource::StructuralTag(Arc::new(tag)))
 }
 
 fn response_format(
@@ -161,6 +199,7 @@ fn response_format(
     schemas: SchemaFields,
 ) -> Result<Option<(String, GrammarSource)>, ApiError> {
     let Some(value) = f.take("response_format") else { return Ok(None) };
+    let text = value.to_string();
     let mut format = Fields::nested(value, "response_format")?;
     match format.string("type")?.as_deref() {
         Some("text") => Ok(None),
@@ -174,6 +213,10 @@ fn response_format(
             }
         },
         Some("json_schema") => json_schema(&mut format, schemas).map(Some),
+        Some("structural_tag") => {
+            let source = structural_tag(&text, "response_format", schemas)?;
+            Ok(Some(("response_format".to_owned(), source)))
+        }
         Some(other) => Err(not_yet("response_format", &format!(" of type `{other}`"))),
         None => {
             let message = "missing required field `response_format.type`";
@@ -204,12 +247,34 @@ fn json_schema(
 }
 
 impl ConstraintRequest {
-    /// Takes a schema as it stands in the body: the parsed body has lost digits of large numbers.
-    pub fn take_sent_text(&mut self, body: &[u8]) {
-        if let GrammarSource::JsonSchema { schema, .. } = &mut self.source
-            && let Some(text) = schema::sent_text(body, &self.param)
-        {
-            *schema = text.to_owned();
+    /// Takes schemas as they stand in the body: the parsed body has lost digits of large numbers.
+    pub fn take_sent_text(&mut self, body: &[u8], fields: &ConstraintFields) {
+        let Some(text) = schema::sent_text(body, &self.param) else { return };
+        match &mut self.source {
+            GrammarSource::JsonSchema { schema, .. } => *schema = text.to_owned(),
+            GrammarSource::StructuralTag(tag) => {
+                // It has been read before: only digits differ.
+                let options = fields.options(true);
+                if let Ok(sent) = StructuralTag::read(text, &self.param, options) {
+                    *tag = Arc::new(sent);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The constraint as a part of an answer.
+    pub fn as_tag(&self) -> StructuralTag {
+        let place = self.param.clone();
+        match &self.source {
+            GrammarSource::StructuralTag(tag) => StructuralTag::clone(tag),
+            GrammarSource::JsonSchema { schema, options } => StructuralTag::Schema(SchemaLeaf {
+                schema: schema.clone(),
+                options: *options,
+                dialect: Dialect::Json,
+                place,
+            }),
+            source => StructuralTag::Grammar { source: Box::new(source.clone()), place },
         }
     }
 
@@ -237,12 +302,18 @@ impl ConstraintRequest {
         grammars: &Grammars,
         grammar: Arc<CompiledGrammar>,
     ) -> Result<Compiled, ApiError> {
-        let shortest_tokens = grammar
-            .matcher()
-            .min_tokens_to_finish()
-            .map_err(|error| self.too_complex(&error.to_string()))?;
+        let mut start =
+            grammar.matcher_after(self.begun.as_bytes()).map_err(|error| match error {
+                MatchError::NotBegun { .. } => ApiError::invalid(
+                    "messages",
+                    "what the prompt has written of the answer cannot go on under this constraint",
+                ),
+                error => self.too_complex(&error.to_string()),
+            })?;
+        let shortest_tokens =
+            start.min_tokens_to_finish().map_err(|error| self.too_complex(&error.to_string()))?;
         let constraint = Constraint {
-            grammar,
+            start,
             forced_by: grammars.forced_by.clone(),
             whole: !self.allow_truncation,
         };
@@ -250,8 +321,12 @@ impl ConstraintRequest {
     }
 
     fn refused(&self, error: &GrammarError) -> ApiError {
+        use GrammarError::{Limit, Schema, Within};
+        if let Within { place, error } = error {
+            let param = if place.is_empty() { &self.param } else { place };
+            return Self { param: param.clone(), ..self.clone() }.refused(error);
+        }
         let message = error.to_string();
-        use GrammarError::{Limit, Schema};
         if matches!(error, Limit(_) | Schema(SchemaError::Limit(_))) {
             return self.too_complex(&message);
         }
@@ -284,7 +359,7 @@ impl ConstraintRequest {
 impl Compiled {
     /// What of a schema was given up at the request's own wish, in words; `None`: nothing.
     pub fn relaxed(&self) -> Option<String> {
-        let relaxed = self.constraint.grammar.relaxed();
+        let relaxed = self.constraint.start.grammar().relaxed();
         let words = relaxed.iter().map(|it| format!("{} at {}", it.keyword, it.pointer));
         (!relaxed.is_empty()).then(|| words.collect::<Vec<_>>().join(", "))
     }

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use super::constraint::Compiled;
+use super::constraint::{Compiled, ConstraintFields, ConstraintRequest};
+use super::tools::Tools;
 use super::types::{ChatPrompt, CommonFields, Conversation, Prompt};
 use crate::TokenId;
+use crate::chat::constraint::{self, Held, Wish};
 use crate::chat::parse::ParseOptions;
+use crate::chat::prompt::Prompt as ChatText;
+use crate::grammar::GrammarSource;
 use crate::http::error::ApiError;
 use crate::http::model::{Chat, Model, TemplateFault};
 use crate::http::offload::Cancel;
@@ -20,36 +24,86 @@ pub fn render(model: &Model, conversation: &Conversation) -> Result<String, ApiE
     template.render(conversation.as_input()).map_err(refused_by_template)
 }
 
-/// The tokens of a conversation's prompt, and how the answer is read; none: it is plain text.
+/// A chat request's prompt, and what comes of it.
+pub struct Opened {
+    /// The prompt.
+    pub tokens: PromptTokens,
+    /// How the answer is read; none: it is plain text.
+    pub reading: Option<ChatReading>,
+    /// What the answer is held to.
+    pub constraint: Option<ConstraintRequest>,
+}
+
+/// The prompt of a chat request, and how its answer is read and held.
 pub fn chat_prompt(
     model: &Model,
     request: &ChatPrompt,
+    held: ConstraintFields,
     cancel: &Cancel,
-) -> Result<(PromptTokens, Option<ChatReading>), ApiError> {
+) -> Result<Opened, ApiError> {
     let chat = chat_of(model)?;
     let input = request.conversation.as_input();
-    // What a grammar holds starts at the first token and is content, whatever the prompt opened.
-    if request.is_constrained || !chat.format.is_read(!request.offered.is_empty()) {
+    let tools = &request.tools;
+    if !tools.no_calls && !chat.format.is_read(!tools.offered.is_empty()) {
         let text = chat.template.render(input).map_err(refused_by_template)?;
         cancel.check()?;
-        return Ok((encode(model, &text, "messages")?, None));
+        let tokens = encode(model, &text, "messages")?;
+        return Ok(Opened { tokens, reading: None, constraint: held.constraint });
     }
     let prompt = chat.template.prompt(input).map_err(refused_by_template)?;
     cancel.check()?;
+    let holds_content = held.constraint.is_some();
+    let constraint = hold(chat, request, held, &prompt)?;
     let options = ParseOptions {
-        tools: Arc::clone(&request.offered),
+        tools: Arc::clone(&tools.offered),
         prefill: prompt.prefill,
         continues: prompt.continues,
         separate_reasoning: request.separate_reasoning,
+        whole_content: holds_content,
         id_seed: 0,
     };
     let reading = ChatReading {
         format: Arc::clone(&chat.format),
         options,
         markers: Arc::clone(&chat.markers),
-        one_call: request.one_call,
+        one_call: tools.one_call,
     };
-    Ok((encode(model, &prompt.text, "messages")?, Some(reading)))
+    Ok(Opened {
+        tokens: encode(model, &prompt.text, "messages")?,
+        reading: Some(reading),
+        constraint,
+    })
+}
+
+/// What the answer is held to, in the way the model writes.
+fn hold(
+    chat: &Chat,
+    request: &ChatPrompt,
+    held: ConstraintFields,
+    prompt: &ChatText,
+) -> Result<Option<ConstraintRequest>, ApiError> {
+    let Tools { functions, must_call, one_call, no_calls, .. } = &request.tools;
+    let wish = Wish {
+        functions: functions.clone(),
+        must_call: *must_call,
+        one_call: *one_call,
+        no_calls: *no_calls,
+        content: held.constraint.as_ref().map(ConstraintRequest::as_tag),
+    };
+    let message = prompt.continues.then(|| request.conversation.messages.last()).flatten();
+    let message = message.and_then(|message| message.get("content")?.as_str());
+    let held_to = constraint::hold(&chat.format, wish, &prompt.prefill, message)
+        .map_err(|error| ApiError::invalid("tool_choice", format!("`tool_choice`: {error}")))?;
+    let param = match &held.constraint {
+        Some(constraint) => constraint.param.clone(),
+        None => "tools".to_owned(),
+    };
+    Ok(held_to.map(|Held { tag, begun }| ConstraintRequest {
+        source: GrammarSource::StructuralTag(Arc::new(tag)),
+        param,
+        allow_truncation: held.allow_truncation,
+        begun,
+    }))
 }
 
 fn chat_of(model: &Model) -> Result<&Chat, ApiError> {

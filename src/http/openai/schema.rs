@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::fields::{Fields, wrong_type};
+use crate::chat::constraint::Function;
 use crate::grammar::GrammarSource;
 use crate::grammar::json_schema::SchemaOptions;
 use crate::http::error::ApiError;
@@ -32,10 +34,16 @@ impl SchemaFields {
         Ok(Self { any_order: order == Some(1), compact: whitespace == Some(1), given })
     }
 
-    /// Refuses the fields where no schema uses them.
-    pub(super) fn check_used(&self, source: Option<&GrammarSource>) -> Result<(), ApiError> {
-        match (self.given, source) {
-            (Some(field), source) if !matches!(source, Some(GrammarSource::JsonSchema { .. })) => {
+    /// Refuses the fields where no schema uses them. `has_functions`: arguments follow schemas.
+    pub(super) fn check_used(
+        &self,
+        source: Option<&GrammarSource>,
+        has_functions: bool,
+    ) -> Result<(), ApiError> {
+        use GrammarSource::{JsonSchema, StructuralTag};
+        let is_used = has_functions || matches!(source, Some(JsonSchema { .. } | StructuralTag(_)));
+        match self.given {
+            Some(field) if !is_used => {
                 let message = format!("`{field}` needs a JSON Schema that constrains the answer");
                 Err(ApiError::invalid(field, message))
             }
@@ -50,13 +58,17 @@ impl SchemaFields {
 
     /// A schema of the request; `strict` as it says itself.
     pub(super) fn source(&self, schema: String, strict: Option<bool>) -> GrammarSource {
-        let options = SchemaOptions {
-            strict: strict.unwrap_or(true),
+        GrammarSource::JsonSchema { schema, options: self.options(strict.unwrap_or(true)) }
+    }
+
+    /// How a schema is followed that is strict or not.
+    pub(super) fn options(&self, strict: bool) -> SchemaOptions {
+        SchemaOptions {
+            strict,
             any_order: self.any_order,
             compact: self.compact,
             ..SchemaOptions::default()
-        };
-        GrammarSource::JsonSchema { schema, options }
+        }
     }
 }
 
@@ -90,6 +102,67 @@ pub(super) fn sent_text<'b>(body: &'b [u8], path: &str) -> Option<&'b str> {
     Some(at.get()).filter(|text| !text.starts_with('"'))
 }
 
+/// Whether the type that a schema names, if it does, is that of an object.
+pub(super) fn may_be_object(schema: &Value) -> bool {
+    match schema.get("type") {
+        Some(Value::String(kind)) => kind == "object",
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+        // What is no type at all is the compiler's to refuse.
+        _ => true,
+    }
+}
+
+/// The text of a function's parameters as a schema of its arguments: an object, also where the
+/// schema forgets to say so.
+pub(super) fn of_arguments(schema: &Value, text: &str) -> String {
+    let inner = text.trim_start().strip_prefix('{').unwrap_or(text);
+    match schema.get("type") {
+        Some(Value::Array(types)) if types.iter().any(|it| it == "object") => {
+            let mut schema = schema.clone();
+            if let Some(kind) = schema.get_mut("type") {
+                *kind = "object".into();
+            }
+            schema.to_string()
+        }
+        Some(_) => text.to_owned(),
+        None if inner.trim_start().starts_with('}') => "{\"type\":\"object\"}".to_owned(),
+        None => format!("{{\"type\":\"object\",{inner}"),
+    }
+}
+
+/// A body, as far as the parameters of its tools are concerned.
+#[derive(Deserialize)]
+struct SentTools<'b> {
+    #[serde(borrow, default)]
+    tools: Option<Vec<SentTool<'b>>>,
+}
+
+#[derive(Deserialize)]
+struct SentTool<'b> {
+    #[serde(borrow)]
+    function: SentFunction<'b>,
+}
+
+#[derive(Deserialize)]
+struct SentFunction<'b> {
+    name: String,
+    #[serde(borrow, default)]
+    parameters: Option<&'b RawValue>,
+}
+
+/// Puts the parameters of functions in as they were sent: numbers keep all their digits.
+pub(super) fn take_sent_parameters(body: &[u8], functions: &mut [Function]) {
+    let Ok(SentTools { tools: Some(tools) }) = serde_json::from_slice(body) else { return };
+    for SentTool { function: SentFunction { name, parameters } } in tools {
+        let known = functions.iter_mut().find(|function| function.name == name);
+        let (Some(known), Some(parameters)) = (known, parameters) else { continue };
+        let text = parameters.get();
+        if let Ok(schema @ Value::Object(_)) = serde_json::from_str::<Value>(text) {
+            known.schema = of_arguments(&schema, text);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,5 +173,27 @@ mod tests {
         let path = "response_format.json_schema.schema";
         assert_eq!(sent_text(body, path), Some(r#"{"const":18446744073709551617}"#));
         assert_eq!(sent_text(body, "response_format.schema"), None);
+    }
+
+    #[test]
+    fn arguments_are_objects_with_all_their_digits() {
+        let of = |text: &str| of_arguments(&serde_json::from_str(text).unwrap(), text);
+        assert_eq!(of("{}"), r#"{"type":"object"}"#);
+        assert_eq!(of(r#"{ "properties": {}}"#), r#"{"type":"object", "properties": {}}"#);
+        assert_eq!(of(r#"{"type": "object"}"#), r#"{"type": "object"}"#);
+        assert_eq!(of(r#"{"type": ["null", "object"]}"#), r#"{"type":"object"}"#);
+        let body = br#"{"tools":[{"function":{"name":"f","parameters":{"maximum":1e400}}}]}"#;
+        let mut functions = [Function {
+            name: "f".into(),
+            schema: String::new(),
+            options: SchemaOptions::default(),
+            place: String::new(),
+        }];
+        take_sent_parameters(body, &mut functions);
+        assert_eq!(functions[0].schema, "", "what cannot be read stays as it was");
+        let body = br#"{"tools":[{"function":{"name":"f","parameters":
+            {"maximum":18446744073709551617}}}]}"#;
+        take_sent_parameters(body, &mut functions);
+        assert_eq!(functions[0].schema, r#"{"type":"object","maximum":18446744073709551617}"#);
     }
 }

@@ -1,12 +1,11 @@
 //! Requests after validation: every field checked, nothing of the wire's spelling left.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
-use super::constraint::ConstraintRequest;
+use super::constraint::ConstraintFields;
+use super::schema;
+use super::tools::Tools;
 use crate::TokenId;
-use crate::chat::parse::ToolSet;
 use crate::http::model::Conversing;
 use crate::sampling::{DryBreakers, SamplingParams};
 use crate::session::{LogprobsRequest, StopRules};
@@ -29,7 +28,7 @@ pub struct CommonFields {
     /// What ends the answer.
     pub stop: StopRules,
     /// What the answer cannot leave.
-    pub constraint: Option<ConstraintRequest>,
+    pub held: ConstraintFields,
     /// Log-probabilities, where asked for.
     pub logprobs: Option<LogprobsRequest>,
     /// How to stream; `None`: a whole answer.
@@ -39,10 +38,11 @@ pub struct CommonFields {
 }
 
 impl CommonFields {
-    /// Takes a schema as it stands in the body.
+    /// Takes schemas as they stand in the body.
     pub fn take_sent_schema(&mut self, body: &[u8]) {
-        if let Some(constraint) = &mut self.constraint {
-            constraint.take_sent_text(body);
+        if let Some(mut constraint) = self.held.constraint.take() {
+            constraint.take_sent_text(body, &self.held);
+            self.held.constraint = Some(constraint);
         }
     }
 }
@@ -68,14 +68,19 @@ pub struct ChatRequest {
 pub struct ChatPrompt {
     /// What goes into the template.
     pub conversation: Conversation,
-    /// What the answer may call.
-    pub offered: Arc<ToolSet>,
-    /// The answer may have no more than one call.
-    pub one_call: bool,
+    /// What the answer may and must call; their definitions are in the conversation.
+    pub tools: Tools,
     /// Reasoning is told from content.
     pub separate_reasoning: bool,
-    /// The answer is held to a grammar.
-    pub is_constrained: bool,
+}
+
+impl ChatPrompt {
+    /// Takes the parameters of functions as they stand in the body.
+    pub fn take_sent_schemas(&mut self, body: &[u8]) {
+        if !self.tools.functions.is_empty() {
+            schema::take_sent_parameters(body, &mut self.tools.functions);
+        }
+    }
 }
 
 /// The input of a chat template.

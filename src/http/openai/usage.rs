@@ -85,18 +85,20 @@ impl Tally {
         let mut prompt_tokens = 0;
         let mut cached_tokens = 0;
         let mut completion_tokens = 0;
+        let mut reasoning_tokens = 0;
         for choices in self.ended.chunks(self.choices_per_prompt) {
             let ended = || choices.iter().flatten();
             prompt_tokens += ended().map(|u| u64::from(u.prompt_tokens)).max().unwrap_or(0);
             cached_tokens += ended().map(|u| u64::from(u.cached_tokens)).min().unwrap_or(0);
             completion_tokens += ended().map(|u| u64::from(u.completion_tokens)).sum::<u64>();
+            reasoning_tokens += ended().map(|u| u64::from(u.reasoning_tokens)).sum::<u64>();
         }
         UsageObject {
             prompt_tokens,
             completion_tokens,
             total_tokens: prompt_tokens + completion_tokens,
             prompt_tokens_details: PromptDetails { cached_tokens },
-            completion_tokens_details: CompletionDetails { reasoning_tokens: 0 },
+            completion_tokens_details: CompletionDetails { reasoning_tokens },
         }
     }
 }
@@ -111,7 +113,7 @@ mod tests {
         Summary {
             outcome: Outcome::Stop(StopCause::EndToken(0)),
             has_called: false,
-            usage: Usage { prompt_tokens, completion_tokens, cached_tokens },
+            usage: Usage { prompt_tokens, completion_tokens, reasoning_tokens: 1, cached_tokens },
             queue_time: Duration::ZERO,
             time_to_first_token: None,
         }
@@ -134,6 +136,6 @@ mod tests {
         assert_eq!(usage["completion_tokens"], 10);
         assert_eq!(usage["total_tokens"], 25);
         assert_eq!(usage["prompt_tokens_details"]["cached_tokens"], 4);
-        assert_eq!(usage["completion_tokens_details"]["reasoning_tokens"], 0);
+        assert_eq!(usage["completion_tokens_details"]["reasoning_tokens"], 4);
     }
 }

@@ -36,7 +36,7 @@ impl Checks<'_> {
     pub fn chat(&self, body: Map<String, Value>) -> Result<ChatRequest, ApiError> {
         let mut f = Fields::root(body);
         self.model_name(&mut f)?;
-        let tools = tools::take(&mut f)?;
+        let mut tools = tools::take(&mut f)?;
         let separate_reasoning = separate_reasoning(&mut f)?;
         unsupported::check(&mut f)?;
         if f.boolean("echo")? == Some(true) {
@@ -45,18 +45,12 @@ impl Checks<'_> {
         }
         let mut conversation = conversation(&mut f)?;
         let logprobs = chat_logprobs(&mut f)?;
-        let common = self.common(f, logprobs, 1)?;
-        if let (Some(constraint), Some(_)) = (&common.constraint, &tools.shown) {
-            return Err(unsupported::not_yet(&constraint.param, " together with `tools`"));
+        let common = self.common(f, logprobs, 1, !tools.functions.is_empty())?;
+        for function in &mut tools.functions {
+            function.options = common.held.options(function.options.strict);
         }
-        conversation.tools = tools.shown;
-        let prompt = ChatPrompt {
-            conversation,
-            offered: tools.offered,
-            one_call: tools.one_call,
-            separate_reasoning,
-            is_constrained: common.constraint.is_some(),
-        };
+        conversation.tools = tools.shown.take();
+        let prompt = ChatPrompt { conversation, tools, separate_reasoning };
         Ok(ChatRequest { common, prompt })
     }
 
@@ -70,7 +64,7 @@ impl Checks<'_> {
         let logprobs = f.unsigned("logprobs", 0..=TOP_LOGPROBS_MAX)?;
         let logprobs = logprobs.map(|top| LogprobsRequest { top: top as u8 });
         let max_tokens_min = if echo { 0 } else { 1 };
-        let common = self.common(f, logprobs, max_tokens_min)?;
+        let common = self.common(f, logprobs, max_tokens_min, false)?;
         let choices = prompts.len() as u64 * u64::from(common.n);
         let choices_max = self.choices_max();
         if choices > u64::from(choices_max) {
@@ -106,6 +100,7 @@ impl Checks<'_> {
         mut f: Fields,
         logprobs: Option<LogprobsRequest>,
         max_tokens_min: u32,
+        has_functions: bool,
     ) -> Result<CommonFields, ApiError> {
         let f = &mut f;
         let sampling = sampling::take(f, self.model.vocabulary.len(), self.limits)?;
@@ -123,7 +118,7 @@ impl Checks<'_> {
             return Err(ApiError::invalid("min_tokens", message));
         }
         let stop = self.stop(f)?;
-        let constraint = constraint::take(f)?;
+        let held = constraint::take(f, has_functions)?;
         let stream = stream(f)?;
         let unknown = std::mem::replace(f, Fields::root(Map::new())).left();
         Ok(CommonFields {
@@ -134,7 +129,7 @@ impl Checks<'_> {
             max_tokens,
             min_tokens,
             stop,
-            constraint,
+            held,
             logprobs,
             stream,
             unknown,

@@ -26,21 +26,22 @@ pub async fn chat_completions(
 
     let body = intake.body.clone();
     let checked = (Arc::clone(&intake.model), limits.clone());
-    let mut chat = offload::run(body_bytes, limits.offload_bytes, move |_| {
+    let chat = offload::run(body_bytes, limits.offload_bytes, move |_| {
         let (model, limits) = &checked;
         let fields = json::parse_object(&body, limits.json_values_max)?;
         let mut chat = Checks { model, limits }.chat(fields)?;
         chat.common.take_sent_schema(&body);
+        chat.prompt.take_sent_schemas(&body);
         Ok(chat)
     })
     .await?;
     intake.admit_choices(1, &chat.common)?;
 
     let model = Arc::clone(&intake.model);
-    let prompt = chat.prompt;
-    intake.note_unseen_tools(&prompt);
-    let (prompt, reading) = offload::run(body_bytes, limits.offload_bytes, move |cancel| {
-        convert::chat_prompt(&model, &prompt, cancel)
+    let (prompt, held) = (chat.prompt, chat.common.held.clone());
+    intake.note_unseen_tools(&prompt)?;
+    let opened = offload::run(body_bytes, limits.offload_bytes, move |cancel| {
+        convert::chat_prompt(&model, &prompt, held, cancel)
     })
     .await?;
     let rules = AnswerRules {
@@ -48,10 +49,11 @@ pub async fn chat_completions(
         max_tokens_default: limits.answer_tokens_default(limits.chat_max_tokens_default),
         echo: false,
     };
-    let compiled = intake.compile(chat.common.constraint.take()).await?;
+    let compiled = intake.compile(opened.constraint).await?;
+    let prompts = [opened.tokens];
     let mut generations =
-        convert::generations(&intake.model, &chat.common, &[prompt], rules, compiled.as_ref())?;
-    convert::read_as(&mut generations, reading.as_ref());
+        convert::generations(&intake.model, &chat.common, &prompts, rules, compiled.as_ref())?;
+    convert::read_as(&mut generations, opened.reading.as_ref());
     let plan = Plan {
         generations,
         relaxed: compiled.as_ref().and_then(Compiled::relaxed),

@@ -48,7 +48,7 @@ pub async fn completions(
         max_tokens_default: limits.answer_tokens_default(limits.completion_max_tokens_default),
         echo,
     };
-    let compiled = intake.compile(common.constraint.take()).await?;
+    let compiled = intake.compile(common.held.constraint.take()).await?;
     let generations =
         convert::generations(&intake.model, &common, &prompts, rules, compiled.as_ref())?;
     let plan = Plan {

@@ -85,18 +85,32 @@ impl Intake {
     }
 
     /// Logs that tools were offered which the model cannot see, or whose calls cannot be read.
-    pub fn note_unseen_tools(&self, prompt: &ChatPrompt) {
-        let Some(chat) = self.model.chat.as_ref().filter(|_| !prompt.offered.is_empty()) else {
-            return;
+    /// A call that must come is refused then.
+    pub fn note_unseen_tools(&self, prompt: &ChatPrompt) -> Result<(), ApiError> {
+        let Some(chat) = self.model.chat.as_ref().filter(|_| !prompt.tools.offered.is_empty())
+        else {
+            return Ok(());
+        };
+        let must_call = |unseen: &str| {
+            let message = format!("`tool_choice` cannot be honoured: {unseen}");
+            Err(ApiError::invalid("tool_choice", message))
         };
         let request_id = &*self.request_id;
         if !chat.template.shows_tools() {
-            tracing::warn!(request_id, "the chat template leaves tools out of the prompt");
+            let unseen = "the chat template leaves tools out of the prompt";
+            if prompt.tools.must_call {
+                return must_call(unseen);
+            }
+            tracing::warn!(request_id, "{unseen}");
         }
         if chat.format.tools.is_none() {
+            if prompt.tools.must_call {
+                return must_call("the chat format has no tool calls");
+            }
             let format = &*chat.format.kind;
             tracing::warn!(request_id, format, "the chat format has no tool calls: all is content");
         }
+        Ok(())
     }
 
     /// Compiles what the answer is held to: at once where it is known, else on the blocking pool.

@@ -189,15 +189,16 @@ async fn what_need_not_be_read_is_not() {
         assert_eq!(post(&state(&engine), CHAT, body).await.status, 200);
         assert!(engine.last_generations()[0].reading.is_none());
     }
-    for (format, body) in [
-        ("llama3_json", chat_body(json!({}))),
-        ("hermes_json", chat_body(json!({"guided_choice": ["a"]}))),
-    ] {
-        let reply = post(&state_with(&engine, format), CHAT, body).await;
+    let body = chat_body(json!({"guided_choice": ["a"]}));
+    for body in [chat_body(json!({})), body.clone()] {
+        let reply = post(&state_with(&engine, "llama3_json"), CHAT, body).await;
         assert_eq!(reply.status, 200, "{}", reply.text());
-        assert!(engine.last_generations()[0].reading.is_none(), "{format}");
+        assert!(engine.last_generations()[0].reading.is_none());
     }
     let state = state_with(&engine, "hermes_json");
+    post(&state, CHAT, body).await;
+    let reading = engine.last_generations()[0].reading.clone();
+    assert!(reading.unwrap().options.whole_content, "what is held may come after thinking");
     assert_eq!(post(&state, COMPLETIONS, completion_body(json!({}))).await.status, 200);
     assert!(engine.last_generations()[0].reading.is_none());
 }
@@ -238,24 +239,67 @@ async fn history_with_calls_is_taken_in_every_form() {
 }
 
 #[actix_web::test]
-async fn what_needs_a_grammar_is_refused_by_name() {
-    let cases = [
-        (json!({"tool_choice": "required"}), "tool_choice"),
-        (json!({"tool_choice": {"type": "function", "function": {"name": "lamp"}}}), "tool_choice"),
-        (json!({"tool_choice": {"type": "allowed_tools"}}), "tool_choice"),
-        (json!({"response_format": {"type": "json_object"}}), "response_format"),
-        (json!({"grammar": "root ::= \"a\""}), "grammar"),
-        (json!({"structural_tag": {"a": 1}}), "structural_tag"),
-        (json!({"response_format": {"type": "structural_tag"}}), "response_format"),
-    ];
-    for (extra, param) in cases {
-        let reply = post(&state_with(&hello(), "hermes_json"), CHAT, with_tools(extra)).await;
-        let error = reply.error();
-        assert_eq!((reply.status, &error["param"]), (400, &json!(param)), "{error}");
-        assert!(error["message"].as_str().unwrap().contains("not supported yet"), "{error}");
+async fn calls_are_held_to_a_grammar_and_plain_answers_are_not() {
+    let schema = json!({"type": "object", "properties": {"on": {"type": "boolean"}}});
+    let format = |value: Value| json!({"response_format": value});
+    let tag = json!({"type": "structural_tag", "format": {"type": "any_text"}});
+    for (body, is_held) in [
+        (chat_body(json!({})), false),
+        (chat_body(json!({"tool_choice": "none"})), false),
+        (with_tools(json!({})), true),
+        (with_tools(json!({"tool_choice": "none"})), true),
+        (with_tools(json!({"tool_choice": "required"})), true),
+        (with_tools(json!({"tool_choice": {"type": "function", "name": "lamp"}})), true),
+        (with_tools(format(json!({"type": "json_object"}))), true),
+        (with_tools(format(json!({"type": "json_object", "schema": schema}))), true),
+        (with_tools(format(tag)), true),
+        (chat_body(json!({"guided_choice": ["a"]})), true),
+    ] {
+        let engine = ScriptedEngine::new(move |generation| {
+            assert_eq!(generation.constraint.is_some(), is_held);
+            vec![say("Hello"), stop()]
+        });
+        let reply = post(&state_with(&engine, "hermes_json"), CHAT, body.clone()).await;
+        assert_eq!(reply.status, 200, "{body}: {}", reply.text());
     }
-    let none = with_tools(json!({"tool_choice": "none", "guided_choice": ["a"]}));
-    assert_eq!(post(&state(&hello()), CHAT, none).await.status, 200);
+}
+
+#[actix_web::test]
+async fn what_cannot_be_held_is_refused_by_name() {
+    let odd =
+        json!({"type": "object", "properties": {"n": {"type": "array", "uniqueItems": true}}});
+    let tool = |parameters: &Value, strict: Value| {
+        json!({"tools": [{"type": "function", "function":
+            {"name": "odd", "parameters": parameters, "strict": strict}}]})
+    };
+    let place = "tools[0].function.parameters";
+    for (extra, param, word) in [
+        (json!({"structural_tag": {"a": 1}}), "structural_tag", "not supported yet"),
+        (
+            json!({"response_format": {"type": "structural_tag"}}),
+            "response_format.structures",
+            "missing",
+        ),
+        (tool(&odd, json!(true)), place, "#/properties/n: `uniqueItems`"),
+        (tool(&odd, Value::Null), place, "#/properties/n: `uniqueItems`"),
+        (tool(&json!({"type": "string"}), Value::Null), place, ""),
+        (json!({"tool_choice": "required", "max_tokens": 3}), "max_tokens", "the shortest takes"),
+    ] {
+        let body = with_tools(extra.clone());
+        let reply = post(&state_with(&hello(), "hermes_json"), CHAT, body).await;
+        assert_eq!(reply.status, 400, "{extra}: {}", reply.text());
+        let error = reply.error();
+        assert_eq!(error["param"], param, "{error}");
+        assert!(error["message"].as_str().unwrap().contains(word), "{error}");
+    }
+    let lax = with_tools(tool(&odd, json!(false)));
+    let reply = post(&state_with(&hello(), "hermes_json"), CHAT, lax).await;
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    let relaxed = "uniqueItems at tools[0].function.parameters#/properties/n";
+    assert_eq!(reply.header("x-pleach-schema-relaxed"), relaxed);
+    let required = with_tools(json!({"tool_choice": "required"}));
+    let reply = post(&state_with(&hello(), "content_only"), CHAT, required).await;
+    assert_eq!((reply.status, &reply.error()["param"]), (400, &json!("tool_choice")));
     let state = state(&hello());
     let reply = post(&state, COMPLETIONS, completion_body(json!({"tools": tools()}))).await;
     assert_eq!(reply.error()["param"], "tools");

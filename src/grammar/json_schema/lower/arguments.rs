@@ -207,12 +207,12 @@ impl Lowering<'_> {
         };
         let mut choices = Vec::with_capacity(typings.len());
         for (head, declared) in typings {
-            let head = self.pool.literal(head.as_bytes());
+            let head = self.pool.marked(head.as_bytes());
             let value = self.wrapped(shapes, declared, blocks.wrapping, fuel)?;
             choices.push(self.pool.seq(&[head, value]));
         }
         let value = self.pool.alt(&choices);
-        let close = self.pool.literal(blocks.close.as_bytes());
+        let close = self.pool.marked(blocks.close.as_bytes());
         Ok(self.pool.seq(&[value, close]))
     }
 
