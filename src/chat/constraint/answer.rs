@@ -63,7 +63,9 @@ impl<'a> Answer<'a> {
 
     /// What comes first of all or after the thinking.
     fn after_thinking(self, rest: StructuralTag) -> StructuralTag {
-        let Some(reasoning) = &self.format.reasoning else { return rest };
+        // What nothing opens is read as content.
+        let marked = |it: &&Reasoning| !it.open.trim().is_empty();
+        let Some(reasoning) = self.format.reasoning.as_ref().filter(marked) else { return rest };
         let open = StructuralTag::text(reasoning.open.trim());
         let thinking = self.thinking(reasoning, FreeEnd::WithPart);
         let thinking = vec![StructuralTag::Space(GAP_MAX), open, thinking];
