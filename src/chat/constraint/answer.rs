@@ -63,7 +63,9 @@ impl<'a> Answer<'a> {
 
     /// What comes first of all or after the thinking.
     fn after_thinking(self, rest: StructuralTag) -> StructuralTag {
-        let Some(reasoning) = &self.format.reasoning else { return rest };
+        // What nothing opens is read as content.
+        let marked = |it: &&Reasoning| !it.open.trim().is_empty();
+        let Some(reasoning) = self.format.reasoning.as_ref().filter(marked) else { return rest };
         let open = StructuralTag::text(reasoning.open.trim());
         let thinking = self.thinking(reasoning, FreeEnd::WithPart);
         let thinking = vec![StructuralTag::Space(GAP_MAX), open, thinking];
@@ -78,8 +80,10 @@ impl<'a> Answer<'a> {
         let close = reasoning.close.trim().to_owned();
         let mut excluded = self.calls().map(|calls| calls.markers()).unwrap_or_default();
         let mut parts = Vec::new();
-        if reasoning.place == Place::Anywhere && !self.wish.must_call && self.wish.content.is_none()
-        {
+        // After the only call comes nothing: then it ends the thinking that is not closed.
+        let may_go_on = !self.wish.one_call || end == FreeEnd::Anywhere;
+        let is_free = !self.wish.must_call && self.wish.content.is_none();
+        if reasoning.place == Place::Anywhere && is_free && may_go_on {
             parts.extend(self.calls().map(|calls| calls.parts()).unwrap_or_default());
             parts.retain(|part| !part.at_start);
             excluded.retain(|marker| parts.iter().all(|part| part.trigger != *marker));

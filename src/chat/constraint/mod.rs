@@ -11,7 +11,8 @@ mod call;
 mod channels;
 mod pieces;
 
-use super::format::ChatFormat;
+use super::format::{ChatFormat, Piece};
+use super::parse::is_plain_name;
 use crate::grammar::StructuralTag;
 use crate::grammar::json_schema::SchemaOptions;
 use answer::Answer;
@@ -54,7 +55,7 @@ pub struct Held {
 }
 
 /// Why a format cannot hold an answer to a wish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotHold {
     /// Calls are wanted, and nothing is known of how the model writes them.
     #[error("the model's chat format has no tool calls")]
@@ -62,6 +63,12 @@ pub enum CannotHold {
     /// A call is wanted of nothing.
     #[error("there is no function to call")]
     NoFunctions,
+    /// The name of a function has letters that end a name in this format.
+    #[error("the model's chat format cannot write the name {name:?}")]
+    Name {
+        /// The name.
+        name: String,
+    },
 }
 
 /// What the answer of a model that writes in this format is held to. `prefill` is the end of the
@@ -82,6 +89,48 @@ pub fn hold(
     if format.tools.is_none() && wish.must_call {
         return Err(CannotHold::NoCalls);
     }
+    if let Some(tools) = &format.tools
+        && tools.call.iter().any(|piece| matches!(piece, Piece::Name))
+        && let Some(function) = wish.functions.iter().find(|it| !is_plain_name(&it.name))
+    {
+        return Err(CannotHold::Name { name: function.name.clone() });
+    }
     let Some(tag) = Answer { format, wish: &wish }.tag() else { return Ok(None) };
     Ok(Some(Held { tag, begun: begun::begun(format, prefill, message) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chat::formats::named;
+
+    fn wish(name: &str, must_call: bool) -> Wish {
+        let function = Function {
+            name: name.to_owned(),
+            schema: "{\"type\":\"object\"}".to_owned(),
+            options: SchemaOptions::default(),
+            place: String::new(),
+        };
+        Wish { functions: vec![function], must_call, ..Wish::default() }
+    }
+
+    #[test]
+    fn what_a_format_cannot_write_is_an_error() {
+        let held = |format: &str, wish| hold(&named(format).unwrap(), wish, "", None);
+        let error = |format, wish| held(format, wish).unwrap_err();
+        assert_eq!(error("content_only", wish("f", true)), CannotHold::NoCalls);
+        let nothing = Wish { must_call: true, ..Wish::default() };
+        assert_eq!(error("hermes_json", nothing), CannotHold::NoFunctions);
+        let name = "two words".to_owned();
+        assert_eq!(error("qwen_xml", wish(&name, false)), CannotHold::Name { name });
+        assert!(held("hermes_json", wish("two words", true)).unwrap().is_some());
+    }
+
+    #[test]
+    fn what_needs_no_holding_is_not_held() {
+        let free = |wish| hold(&named("content_only").unwrap(), wish, "", None);
+        assert_eq!(free(wish("f", false)), Ok(None));
+        assert_eq!(free(Wish { no_calls: true, ..Wish::default() }), Ok(None));
+        assert_eq!(hold(&named("hermes_json").unwrap(), Wish::default(), "", None), Ok(None));
+    }
 }

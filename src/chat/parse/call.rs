@@ -11,6 +11,7 @@ use super::machine::{Machine, State};
 use super::parameters::ParametersReader;
 use crate::chat::arguments::Converter;
 use crate::chat::format::{ArgumentSyntax, ChatFormat, Piece, Place, ToolSyntax};
+pub(in crate::chat) use pieces::is_plain_name;
 use pieces::text_letter;
 
 /// A block as it is read, piece by piece.

@@ -34,6 +34,7 @@ mod tools;
 
 use std::sync::Arc;
 
+pub(super) use call::is_plain_name;
 pub use stream::{ChatStream, Delta};
 pub use tools::ToolSet;
 

@@ -6,7 +6,7 @@ use super::constraint::{Compiled, ConstraintFields, ConstraintRequest};
 use super::tools::Tools;
 use super::types::{ChatPrompt, CommonFields, Conversation, Prompt};
 use crate::TokenId;
-use crate::chat::constraint::{self, Held, Wish};
+use crate::chat::constraint::{self, CannotHold, Held, Wish};
 use crate::chat::parse::ParseOptions;
 use crate::chat::prompt::Prompt as ChatText;
 use crate::grammar::GrammarSource;
@@ -92,8 +92,14 @@ fn hold(
     };
     let message = prompt.continues.then(|| request.conversation.messages.last()).flatten();
     let message = message.and_then(|message| message.get("content")?.as_str());
-    let held_to = constraint::hold(&chat.format, wish, &prompt.prefill, message)
-        .map_err(|error| ApiError::invalid("tool_choice", format!("`tool_choice`: {error}")))?;
+    let held_to =
+        constraint::hold(&chat.format, wish, &prompt.prefill, message).map_err(|error| {
+            let param = match error {
+                CannotHold::Name { .. } => "tools",
+                CannotHold::NoCalls | CannotHold::NoFunctions => "tool_choice",
+            };
+            ApiError::invalid(param, format!("`{param}`: {error}"))
+        })?;
     let param = match &held.constraint {
         Some(constraint) => constraint.param.clone(),
         None => "tools".to_owned(),

@@ -99,6 +99,11 @@ fn held_word(held: &str, end: char) -> String {
     held.strip_suffix(end).unwrap_or(held).trim_start().to_owned()
 }
 
+/// Whether a function's name can be read where no quotes stand around it.
+pub(in crate::chat) fn is_plain_name(name: &str) -> bool {
+    !name.is_empty() && name.len() < NAME_MAX && name.chars().all(is_name_letter)
+}
+
 /// Letters of a function's name.
 pub(super) fn is_name_letter(letter: char) -> bool {
     letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | '/' | '$')
