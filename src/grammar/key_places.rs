@@ -11,10 +11,11 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::automaton::{ConfigId, DEAD};
+use super::builder::Frame;
 use super::error::LimitError;
 use super::limits::Fuel;
 use super::mask::{Mask, has_bit, set_bit};
-use super::mask_cache::CachedMask;
+use super::mask_cache::{CachedMask, finish_below};
 use super::masks::MaskMaker;
 use super::members::KeyId;
 use super::program::{NO_WAY, NodeId, Role};
@@ -74,7 +75,8 @@ impl MaskMaker<'_> {
         let Some(keys) = self.open_keys(id) else { return Ok(None) };
         let mut masks: SmallVec<[Arc<Mask>; 1]> = SmallVec::new();
         let mut finish_bytes = 0u32;
-        for &(node, register) in &keys {
+        let mut floor = u32::MAX;
+        for &Frame { node, count: register, parent, height, .. } in &keys {
             let is_free = self.may_be_free(node, register);
             let Some(place) = self.key_place(node, is_free, fuel)? else { return Ok(None) };
             masks.push(self.mask_of_place(&place, id, register, fuel)?);
@@ -82,35 +84,33 @@ impl MaskMaker<'_> {
             let progress = self.automaton.program().progresses.get(register);
             let rest = machine.finish_bytes(&progress, false);
             let own = machine.member_bytes_max().max(place.value_bytes);
-            finish_bytes = finish_bytes.max(rest.saturating_add(own));
+            let below = self.automaton.lock().frame(parent).finish_bytes;
+            finish_bytes = finish_bytes.max(below.saturating_add(rest).saturating_add(own));
+            floor = floor.min(height);
         }
         let mask = match &*masks {
             [only] => Arc::clone(only),
             _ => self.union(&masks),
         };
-        let finish_bytes_over_cut = (finish_bytes < NO_WAY).then_some(finish_bytes);
+        let below = finish_below(self.automaton, id, floor);
+        let finish_bytes_over_cut = below
+            .filter(|_| finish_bytes < NO_WAY)
+            .map(|(least, _)| finish_bytes.saturating_sub(least));
         Ok(Some(CachedMask { mask, finish_bytes_over_cut, floor_below_items: 0 }))
     }
 
-    /// The nodes and registers of a state's stacks, if all are in a key and of one height.
-    fn open_keys(&self, id: ConfigId) -> Option<SmallVec<[(NodeId, u32); 2]>> {
+    /// The tops of a state's stacks, if all are in a key.
+    fn open_keys(&self, id: ConfigId) -> Option<SmallVec<[Frame; 2]>> {
         let config = self.automaton.config(id);
         if config.accepting || config.has_token_items || !config.has_progress {
             return None;
         }
         let program = self.automaton.program();
         let builder = self.automaton.lock();
-        let mut keys = SmallVec::new();
-        let mut height = None;
-        for &item in &config.items {
-            let frame = builder.frame(item);
-            let is_key = matches!(program.role(frame.node), Role::Key { .. });
-            if !is_key || *height.get_or_insert(frame.height) != frame.height {
-                return None;
-            }
-            keys.push((frame.node, frame.count));
-        }
-        (!keys.is_empty()).then_some(keys)
+        let keys: SmallVec<[Frame; 2]> =
+            config.items.iter().map(|&item| *builder.frame(item)).collect();
+        let are_keys = keys.iter().all(|key| matches!(program.role(key.node), Role::Key { .. }));
+        (are_keys && !keys.is_empty()).then_some(keys)
     }
 
     /// Whether a free key may come, in an object in which any text may be one.

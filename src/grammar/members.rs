@@ -10,7 +10,6 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::program::{NO_WAY, NodeId};
-use super::text::{TextMachine, covered};
 
 /// A key that may be written: an index into [`MemberRules::keys`], or one more for free keys.
 pub(crate) type KeyId = u32;
@@ -93,6 +92,7 @@ pub(crate) struct Machine {
     value_starts: Vec<NodeId>,
     /// What a token can see of the object from outside of its keys, beside its progress.
     outside: Outside,
+    free_keys: u32,
     member_bytes_max: OnceLock<u32>,
 }
 
@@ -107,6 +107,9 @@ pub(crate) struct Outside {
     pub(crate) first_key: Option<NodeId>,
     /// The node after a value.
     pub(crate) after_value: NodeId,
+    /// States of the key from which nothing leads elsewhere, if all states take the same
+    /// characters.
+    pub(crate) final_keys: Vec<NodeId>,
     /// Where the key is one that nobody declared, whatever comes.
     pub(crate) free_key: Option<NodeId>,
 }
@@ -144,6 +147,7 @@ impl Machine {
             marks,
             value_starts: vec![0; keys],
             outside: Outside::default(),
+            free_keys: 0,
             member_bytes_max: OnceLock::new(),
         }
     }
@@ -222,25 +226,26 @@ impl Machine {
         keys
     }
 
-    /// The state in which a key is one that nobody declared, if every text is a key, and as long
-    /// as such a key may come, may become one at any byte.
-    pub(super) fn free_state(&self, keys: &TextMachine) -> Option<usize> {
-        let is_final = |state: usize| {
-            let arms = &keys.states[state].arms;
-            !arms.is_empty() && arms.iter().all(|arm| arm.next as usize == state)
+    /// Settles in which state a key is one that nobody declared, whatever comes: one of those
+    /// given with their nodes. There is one if every text is a key, and may become such a key at
+    /// any byte. Free keys differ in their values only, so if one may come, all may.
+    pub(super) fn settle_free_key(&mut self) {
+        let mut free = KeySet::new();
+        let possible =
+            (self.rules.declared..self.bytes.len() as KeyId).filter(|key| self.is_possible(*key));
+        possible.for_each(|key| insert(&mut free, key));
+        let is_free = |reach: &[(KeyId, u32)]| {
+            reach.iter().any(|&(key, _)| !self.is_declared(key) && self.is_possible(key))
         };
-        let free = (0..keys.states.len()).find(|&state| is_final(state))?;
-        let takes_all = covered(&keys.states[free].arms);
-        let reached = self.keys_from(free as u32);
-        let is_like = |state: usize| {
-            let reaches = self.keys_from(state as u32);
-            covered(&keys.states[state].arms) == takes_all
-                && reached
-                    .iter()
-                    .enumerate()
-                    .all(|(word, keys)| keys & !reaches.get(word).copied().unwrap_or(0) == 0)
-        };
-        (0..keys.states.len()).all(is_like).then_some(free)
+        if self.reaches.iter().all(|reach| is_free(reach)) {
+            self.outside.free_key = self.outside.final_keys.first().copied();
+        }
+        self.free_keys = self.set(free);
+    }
+
+    /// The set of all keys that are not declared and may come.
+    pub(super) fn free_keys(&self) -> u32 {
+        self.free_keys
     }
 
     /// What a progress means.

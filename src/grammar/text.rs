@@ -142,6 +142,25 @@ impl TextMachine {
         self.states.iter().all(|state| covered(&state.arms) == takes).then_some(takes)
     }
 
+    /// The states from which nothing leads elsewhere, those that more characters lead to first, if
+    /// the same characters may come at all places.
+    pub(super) fn final_states(&self) -> Vec<usize> {
+        if self.takes().is_none() {
+            return Vec::new();
+        }
+        let is_final = |state: &usize| {
+            let arms = &self.states[*state].arms;
+            !arms.is_empty() && arms.iter().all(|arm| arm.next as usize == *state)
+        };
+        let mut finals: Vec<usize> = (0..self.states.len()).filter(is_final).collect();
+        let width = |state: &usize| {
+            let arms = self.states[0].arms.iter().filter(|arm| arm.next as usize == *state);
+            std::cmp::Reverse(arms.map(|arm| arm.high - arm.low + 1).sum::<u32>())
+        };
+        finals.sort_by_key(width);
+        finals
+    }
+
     /// Whether the empty text is in it.
     pub fn may_be_empty(&self) -> bool {
         self.states.first().is_some_and(|start| start.end.is_some())

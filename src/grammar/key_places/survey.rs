@@ -76,7 +76,9 @@ impl MaskMaker<'_> {
             maker: self,
             machine,
             fuel,
-            without: free.filter(|_| !is_free).map(|free| program.key_sets[free as usize]),
+            without: free
+                .filter(|_| !is_free)
+                .map(|_| program.machines[machine as usize].free_keys()),
             groups: FxHashMap::default(),
             followed: Vec::new(),
             moved: FxHashSet::default(),

@@ -6,7 +6,7 @@ use crate::grammar::error::GrammarError;
 use crate::grammar::expr::RuleId;
 use crate::grammar::free_places::FreePlaces;
 use crate::grammar::limits::Fuel;
-use crate::grammar::members::{KeySet, Progress, Progresses, insert};
+use crate::grammar::members::{KeySet, Machine, Progress, Progresses, insert};
 use crate::grammar::program::{Arm, ByteClasses, NO_WAY, Node, NodeId, Program, Role, Span};
 use crate::grammar::text_places::TextNodes;
 
@@ -57,6 +57,7 @@ pub(super) fn finish(
 
 /// Finds out which keys may come of the nodes on the way to one and in one.
 fn find_key_sets(program: &mut Program, fuel: &mut Fuel<'_>) -> Result<(), GrammarError> {
+    program.machines.iter_mut().for_each(Machine::settle_free_key);
     program.key_sets = vec![NO_SET; program.roles.len()];
     for node in 0..program.roles.len() {
         let of_state = match program.roles[node] {

@@ -91,13 +91,14 @@ impl Lowering<'_, '_> {
         let is_quoted = members.quoted;
         let walk = KeyWalk { keys: &keys, machine, member_nodes: &member_nodes, is_quoted };
         let (key, states) = self.lower_keys(&walk)?;
-        let free_state = self.machines[machine as usize].free_state(&keys);
+        let finals = if states.is_empty() { Vec::new() } else { keys.final_states() };
         self.machines[machine as usize].set_outside(Outside {
             close: members.close.clone(),
             gap_max: members.gap_max,
             first_key: states.first().copied().filter(|_| members.are_of_json()),
             after_value,
-            free_key: free_state.and_then(|state| states.get(state).copied()),
+            final_keys: finals.into_iter().map(|state| states[state]).collect(),
+            free_key: None,
         });
         let another = self.gap(members.gap_max, key)?;
         let comma = self.lower_marked(&members.comma, another)?;
