@@ -2,4 +2,3 @@
 
 pub mod client;
 pub mod daemon;
-pub mod stats;
