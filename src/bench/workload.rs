@@ -33,6 +33,8 @@ pub struct Shape {
     pub prefix_words: usize,
     /// Fields that every request has besides, in place of its own.
     pub extra: Value,
+    /// Number of the first request: loads that follow each other ask different things.
+    pub first: usize,
 }
 
 impl Workload {
@@ -67,6 +69,7 @@ impl Workload {
 impl Shape {
     /// The n-th request.
     pub fn request(&self, index: usize) -> Request {
+        let index = self.first + index;
         let kind = self.workload.of(index);
         // In turns of different kinds each kind has its own count.
         let nth = if self.workload == Workload::Mixed { index / 4 } else { index };
@@ -210,7 +213,14 @@ mod tests {
 
     fn shape(workload: Workload) -> Shape {
         let extra = json!({"temperature": 0.5, "seed": 3});
-        Shape { workload, model: "m".to_owned(), max_tokens: None, prefix_words: 300, extra }
+        Shape {
+            workload,
+            model: "m".to_owned(),
+            max_tokens: None,
+            prefix_words: 300,
+            extra,
+            first: 0,
+        }
     }
 
     #[test]

@@ -46,6 +46,7 @@ async fn drive(args: &BenchArgs, target: Target, extra: Value) -> Result<Report,
         max_tokens: args.max_tokens,
         prefix_words: args.prefix_words as usize,
         extra,
+        first: 0,
     };
     let load = Load {
         clients: args.clients as usize,

@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use super::draft::{Drafter, choose};
 use super::entry::Phase;
 use super::event::{Effects, Notice, SessionId};
+use super::pace::Measured;
 use super::plan::{Budget, Candidate, plan};
 use super::scheduler::Scheduler;
 use crate::device::{Piece, Row, StepBatch, StepCommand, StepDone};
@@ -12,6 +14,9 @@ use crate::device::{Piece, Row, StepBatch, StepCommand, StepDone};
 /// next step.
 const GRACE_MIN: Duration = Duration::from_millis(1);
 const GRACE_MAX: Duration = Duration::from_millis(20);
+
+/// Of so many steps one has no drafts.
+const PLAIN_STEP_EVERY: u64 = 16;
 
 /// The step that the device is busy with.
 #[derive(Debug)]
@@ -26,6 +31,8 @@ pub(super) struct InFlight {
 pub(super) struct FlightPiece {
     pub(super) session: SessionId,
     pub(super) tokens: u32,
+    /// Further tokens, which may turn out wrong.
+    pub(super) drafts: u32,
     rows: u32,
 }
 
@@ -67,7 +74,7 @@ impl Scheduler {
     }
 
     /// The next step's pieces, in the order of their slots.
-    fn pieces(&self) -> (Vec<Piece>, Vec<FlightPiece>) {
+    fn pieces(&mut self) -> (Vec<Piece>, Vec<FlightPiece>) {
         let candidates = self.candidates();
         let decoding = candidates.iter().filter(|candidate| candidate.decoding).count();
         let room = self.room.tokens().saturating_sub(self.held_tokens());
@@ -76,8 +83,15 @@ impl Scheduler {
             further: self.pace.further_tokens(decoding),
         };
         let chosen = plan(&candidates, budget);
-        let mut pieces: Vec<(Piece, FlightPiece)> =
-            chosen.iter().filter_map(|&(session, count)| self.piece(session, count)).collect();
+        let drafts = self.drafts(&chosen, budget);
+        let drafts_of = |session| {
+            let found = drafts.iter().find(|(drafter, _)| *drafter == session);
+            found.map_or(0, |&(_, count)| count)
+        };
+        let mut pieces: Vec<(Piece, FlightPiece)> = chosen
+            .iter()
+            .filter_map(|&(session, count)| self.piece(session, count, drafts_of(session)))
+            .collect();
         pieces.sort_unstable_by_key(|(piece, _)| piece.slot);
         pieces.into_iter().unzip()
     }
@@ -100,16 +114,42 @@ impl Scheduler {
         pending.collect()
     }
 
-    fn piece(&self, session: SessionId, tokens: u32) -> Option<(Piece, FlightPiece)> {
+    /// How many drafts of whom are worth their time in a step that holds what was chosen. Prompts
+    /// go first: their tokens are all needed. Now and then a step has none in any case, so that it
+    /// stays known what steps cost without.
+    fn drafts(&mut self, chosen: &[(SessionId, u32)], budget: Budget) -> Vec<(SessionId, u32)> {
+        if self.draft_tokens == 0 {
+            return Vec::new();
+        }
+        let mut drafters = Vec::new();
+        let mut only_decodes = self.epoch % PLAIN_STEP_EVERY != 0;
+        for &(session, tokens) in chosen {
+            let Some(entry) = self.entries.get_mut(&session) else { continue };
+            only_decodes &= entry.is_decoding() && tokens == entry.pending();
+            if !entry.drafts.is_empty() {
+                let drafts = u32::try_from(entry.drafts.len()).unwrap_or(u32::MAX);
+                drafters.push(Drafter { session, drafts, rate: entry.luck.rate() });
+                entry.luck.fade();
+            }
+        }
+        let tokens: u32 = chosen.iter().map(|&(_, tokens)| tokens).sum();
+        let sequences = chosen.len();
+        let ridden = tokens.saturating_sub(u32::try_from(sequences).unwrap_or(u32::MAX));
+        let most = (budget.tokens - tokens).min(budget.further.saturating_sub(ridden));
+        match self.pace.with_drafts(sequences) {
+            Some(step) if only_decodes => choose(step, &drafters, most),
+            Some(_) | None => Vec::new(),
+        }
+    }
+
+    fn piece(&self, session: SessionId, tokens: u32, drafts: u32) -> Option<(Piece, FlightPiece)> {
         let entry = self.entries.get(&session)?;
-        let rows = entry.rows_in(tokens);
-        let piece = Piece {
-            slot: entry.slot?,
-            start: entry.computed,
-            tokens: entry.take_tokens(tokens),
-            rows_wanted: rows,
-        };
-        Some((piece, FlightPiece { session, tokens, rows }))
+        let rows = entry.rows_in(tokens) + drafts;
+        let mut all = entry.take_tokens(tokens);
+        all.extend(entry.drafts.iter().take(drafts as usize));
+        let piece =
+            Piece { slot: entry.slot?, start: entry.computed, tokens: all, rows_wanted: rows };
+        Some((piece, FlightPiece { session, tokens, drafts, rows }))
     }
 
     pub(super) fn step_done(&mut self, now: Instant, done: StepDone, effects: &mut Effects) {
@@ -124,8 +164,13 @@ impl Scheduler {
         }
         match done.result {
             Ok(rows) => {
-                let tokens = flight.pieces.iter().map(|piece| piece.tokens as usize).sum();
-                self.pace.measured(flight.pieces.len(), tokens, done.device_time);
+                let sum = |of: fn(&FlightPiece) -> u32| flight.pieces.iter().map(of).sum();
+                self.pace.measured(Measured {
+                    sequences: flight.pieces.len(),
+                    tokens: sum(|piece| piece.tokens),
+                    drafts: sum(|piece| piece.drafts),
+                    time: done.device_time,
+                });
                 self.room.recover();
                 self.grace_until = Some(now + done.device_time.clamp(GRACE_MIN, GRACE_MAX));
                 let mut first_row = 0;
@@ -144,7 +189,8 @@ impl Scheduler {
     fn advance(&mut self, piece: &FlightPiece, rows: Vec<Row>, effects: &mut Effects) {
         let Some(entry) = self.entries.get_mut(&piece.session) else { return };
         entry.computed += piece.tokens;
-        entry.next_row += piece.rows;
+        entry.drafted = piece.drafts;
+        entry.next_row += piece.rows - piece.drafts;
         let prompt_done = entry.pending() == 0;
         if prompt_done {
             entry.phase = Phase::Awaiting;
