@@ -122,7 +122,7 @@ impl Scheduler {
             return Vec::new();
         }
         let mut drafters = Vec::new();
-        let mut only_decodes = self.epoch % PLAIN_STEP_EVERY != 0;
+        let mut only_decodes = !self.epoch.is_multiple_of(PLAIN_STEP_EVERY);
         for &(session, tokens) in chosen {
             let Some(entry) = self.entries.get_mut(&session) else { continue };
             only_decodes &= entry.is_decoding() && tokens == entry.pending();
