@@ -42,7 +42,8 @@ impl Target {
     }
 }
 
-/// Sends requests and reads their streams. As many connections as there are requests at once.
+/// Sends requests and reads their streams. Each has a connection of its own: one that is kept may be
+/// closed by the server just when the next request goes out on it.
 #[derive(Clone)]
 pub struct Client {
     http: awc::Client,
@@ -65,7 +66,7 @@ impl Client {
     /// # Errors
     /// When there is no server, or it names none.
     pub async fn first_model(&self) -> Result<String, BenchError> {
-        let sent = self.http.get(format!("{}/v1/models", self.target.url)).send();
+        let sent = self.http.get(format!("{}/v1/models", self.target.url)).force_close().send();
         let mut answer =
             self.within(async { sent.await.map_err(|error| self.unreachable(&error)) }).await?;
         let body = answer.body().limit(ERROR_BYTES_MAX).await;
@@ -99,7 +100,7 @@ impl Client {
     async fn stream(&self, request: &Request) -> Result<Answer, BenchError> {
         let started = Instant::now();
         let url = format!("{}{}", self.target.url, request.endpoint.path());
-        let sent = self.http.post(url).send_json(&request.body).await;
+        let sent = self.http.post(url).force_close().send_json(&request.body).await;
         let mut answer = sent.map_err(|error| self.unreachable(&error))?;
         if !answer.status().is_success() {
             let status = answer.status().as_u16();

@@ -97,15 +97,17 @@ impl Pace {
     }
 
     /// Tokens beyond one for each of the `decoding` sequences that may be in the next step: as many
-    /// as keep it below the target, or make it twice as long as it would be without.
-    pub(super) fn further_tokens(&self, decoding: usize) -> u32 {
+    /// as keep it below the target, or make it twice as long as it would be without. `prompts`: how
+    /// many wait for their first token.
+    pub(super) fn further_tokens(&self, decoding: usize, prompts: usize) -> u32 {
         if self.further.1 == 0.0 {
             return FIRST_TOKENS;
         }
         let plain = self.plain_seconds(decoding.max(1));
-        // Nobody is held up while nobody decodes, but for those who come meanwhile.
+        // Where more wait than stream, a longer step holds up fewer than it serves, and steps are
+        // full sooner.
         let (target, times) =
-            if decoding > 0 { (self.target, 2.0) } else { (2.0 * self.target, 4.0) };
+            if decoding >= prompts { (self.target, 2.0) } else { (2.0 * self.target, 4.0) };
         let room = target.max(times * plain) - plain;
         let per_token = self.per_token().max(1e-9);
         let count = (room / per_token).clamp(f64::from(TOKENS_MIN), 1e9) as u32;
@@ -148,7 +150,7 @@ mod tests {
         let mut pace = Pace::new(ms(target));
         for _ in 0..20 {
             took(&mut pace, 8, 8, ms(40));
-            let further = pace.further_tokens(8);
+            let further = pace.further_tokens(8, 1);
             took(&mut pace, 8, 8 + further, ms(40 + 2 * u64::from(further)));
         }
         pace
@@ -156,13 +158,13 @@ mod tests {
 
     #[test]
     fn prompts_fill_the_step_up_to_the_target() {
-        assert_eq!(learned(150).further_tokens(8), 48, "55 fit, in chunks");
-        assert_eq!(learned(400).further_tokens(8), 176);
+        assert_eq!(learned(150).further_tokens(8, 1), 48, "55 fit, in chunks");
+        assert_eq!(learned(400).further_tokens(8, 1), 176);
     }
 
     #[test]
     fn where_a_step_takes_long_anyway_prompts_may_double_it() {
-        assert_eq!(learned(1).further_tokens(8), 16, "20 take as long as the eight");
+        assert_eq!(learned(1).further_tokens(8, 1), 16, "20 take as long as the eight");
     }
 
     #[test]
@@ -170,14 +172,15 @@ mod tests {
         let mut pace = Pace::new(ms(1));
         took(&mut pace, 1, 1, ms(1));
         took(&mut pace, 1, 65, ms(60_000));
-        assert_eq!(pace.further_tokens(1), TOKENS_MIN);
+        assert_eq!(pace.further_tokens(1, 1), TOKENS_MIN);
     }
 
     #[test]
-    fn alone_prompts_may_take_longer() {
+    fn where_more_wait_than_stream_prompts_may_take_longer() {
         let pace = learned(150);
-        assert!(pace.further_tokens(0) > 2 * pace.further_tokens(8));
-        assert_eq!(Pace::new(ms(100)).further_tokens(0), FIRST_TOKENS);
+        assert!(pace.further_tokens(0, 1) > 2 * pace.further_tokens(8, 1));
+        assert!(pace.further_tokens(3, 5) > 2 * pace.further_tokens(5, 3));
+        assert_eq!(Pace::new(ms(100)).further_tokens(0, 1), FIRST_TOKENS);
     }
 
     #[test]
@@ -191,17 +194,17 @@ mod tests {
         }
         let known = pace.with_drafts(8).unwrap();
         assert!((known.draft_seconds - 3e-3).abs() < 1e-4, "{known:?}");
-        assert_eq!(pace.further_tokens(8), 48, "prompts cost what they did");
+        assert_eq!(pace.further_tokens(8, 1), 48, "prompts cost what they did");
     }
 
     #[test]
     fn one_slow_step_is_forgotten() {
         let mut pace = learned(150);
         took(&mut pace, 8, 8 + 48, ms(4000));
-        assert!(pace.further_tokens(8) < 16);
+        assert!(pace.further_tokens(8, 1) < 16);
         for _ in 0..25 {
             took(&mut pace, 8, 8 + 16, ms(40 + 32));
         }
-        assert_eq!(pace.further_tokens(8), 48);
+        assert_eq!(pace.further_tokens(8, 1), 48);
     }
 }

@@ -80,7 +80,7 @@ impl Scheduler {
         let room = self.room.tokens().saturating_sub(self.held_tokens());
         let budget = Budget {
             tokens: self.batch_tokens_max.min(u32::try_from(room).unwrap_or(u32::MAX)),
-            further: self.pace.further_tokens(decoding),
+            further: self.pace.further_tokens(decoding, candidates.len() - decoding),
         };
         let chosen = plan(&candidates, budget);
         let drafts = self.drafts(&chosen, budget);
