@@ -15,6 +15,7 @@ mod draft;
 mod entry;
 mod event;
 mod faults;
+mod grace;
 mod pace;
 mod plan;
 mod prefix;

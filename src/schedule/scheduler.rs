@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::entry::{Entry, Phase};
 use super::event::{Effects, Event, Notice, SessionId, Submission};
+use super::grace::Grace;
 use super::pace::Pace;
 use super::prefix::PrefixIndex;
 use super::queue::FairQueue;
@@ -52,7 +53,9 @@ pub struct Scheduler {
     pub(super) epoch: u64,
     /// Sessions that were given rows and are waited for, until then.
     pub(super) awaited: usize,
-    pub(super) grace_until: Option<Instant>,
+    pub(super) grace: Option<Grace>,
+    /// The tick that was last asked for.
+    pub(super) wake_at: Option<Instant>,
     pub(super) faults: VecDeque<Instant>,
     pub(super) waiting_tokens: u64,
     pub(super) preemptions: u64,
@@ -86,7 +89,8 @@ impl Scheduler {
             in_flight: None,
             epoch: 0,
             awaited: 0,
-            grace_until: None,
+            grace: None,
+            wake_at: None,
             faults: VecDeque::new(),
             waiting_tokens: 0,
             preemptions: 0,
@@ -101,6 +105,9 @@ impl Scheduler {
             Event::Submit(submission) => self.submit(submission),
             Event::Next { session, tokens, drafts } => {
                 self.next(session, &tokens, drafts, &mut effects);
+                if let Some(grace) = &mut self.grace {
+                    grace.answered(now);
+                }
             }
             Event::Pause(session) => self.pause(session),
             Event::Leave(session) => self.leave(session),

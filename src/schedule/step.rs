@@ -1,19 +1,15 @@
 //! One step from its start to its end.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::draft::{Drafter, choose};
 use super::entry::Phase;
 use super::event::{Effects, Notice, SessionId};
+use super::grace::Grace;
 use super::pace::Measured;
 use super::plan::{Budget, Candidate, plan};
 use super::scheduler::Scheduler;
 use crate::device::{Piece, Row, StepBatch, StepCommand, StepDone};
-
-/// A session that answers within the time of a step, but never less or more than this, joins the
-/// next step.
-const GRACE_MIN: Duration = Duration::from_millis(1);
-const GRACE_MAX: Duration = Duration::from_millis(20);
 
 /// Of so many steps one has no drafts.
 const PLAIN_STEP_EVERY: u64 = 16;
@@ -49,9 +45,11 @@ impl Scheduler {
             return;
         }
         if self.awaited > 0
-            && let Some(until) = self.grace_until.filter(|&until| now < until)
+            && let Some(until) = self.grace.and_then(|grace| grace.waits_until(now))
         {
-            effects.wake_at = Some(until);
+            // A timer that is set need not be set again at each answer: it asks again when it fires.
+            let known = self.wake_at.filter(|&at| now < at && at <= until);
+            effects.wake_at = Some(*self.wake_at.insert(known.unwrap_or(until)));
             return;
         }
         self.admit(effects);
@@ -172,7 +170,7 @@ impl Scheduler {
                     time: done.device_time,
                 });
                 self.room.recover();
-                self.grace_until = Some(now + done.device_time.clamp(GRACE_MIN, GRACE_MAX));
+                self.grace = Some(Grace::after(done.device_time, now));
                 let mut first_row = 0;
                 for piece in &flight.pieces {
                     let range = first_row..first_row + piece.rows as usize;
