@@ -39,7 +39,9 @@ fn every_answer_is_counted_and_constrained_ones_are_judged() {
     let url = format!("http://{}", daemon.address);
     for (workload, most) in [("chat", 40), ("long-prefix", 8), ("schema", 400)] {
         let most = most.to_string();
-        let sizes = ["--clients", "4", "--requests", "12", "--max-tokens", &most];
+        // The simulated tokens are bytes.
+        let sizes =
+            ["--clients", "4", "--requests", "12", "--max-tokens", &most, "--prefix-words", "300"];
         let report = report(&url, &[&sizes[..], &["--workload", workload]].concat());
         assert_eq!((&report["workload"], &report["answers"]), (&workload.into(), &12.into()));
         assert_eq!(report["errors"], serde_json::json!({}));
