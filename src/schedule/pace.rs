@@ -10,6 +10,9 @@ use super::draft::StepCost;
 /// Weight of the latest step.
 const WEIGHT: f64 = 0.2;
 
+/// What a step without drafts leaves of what they are known to cost.
+const SPARED: f64 = 0.97;
+
 /// One place for each power of two of sequences in a step.
 const SIZES: usize = 16;
 
@@ -84,10 +87,19 @@ impl Pace {
     pub(super) fn with_drafts(&self, sequences: usize) -> Option<StepCost> {
         let seconds = self.plain.get(place(sequences)).copied().flatten()?;
         let (spent, drafts) = self.drafts.get(place(sequences)).copied()?;
-        // Before the first one is tried it is taken to be cheap, and so it comes to be tried.
-        let unknown = seconds / (4.0 * sequences.max(1) as f64);
-        let draft_seconds = if drafts > 0.0 { spent / drafts } else { unknown };
+        // As if one had been tried and was cheap: so the first comes to be tried.
+        let cheap = seconds / (4.0 * sequences.max(1) as f64);
+        let draft_seconds = (spent + cheap) / (drafts + 1.0);
         Some(StepCost { seconds, draft_seconds, tokens: sequences })
+    }
+
+    /// Drafts in a step of so many sequences were found too dear. What is known of their cost
+    /// fades, so that one slow step is not believed for ever.
+    pub(super) fn spared_drafts(&mut self, sequences: usize) {
+        if let Some((seconds, drafts)) = self.drafts.get_mut(place(sequences)) {
+            *seconds *= SPARED;
+            *drafts *= SPARED;
+        }
     }
 
     /// Seconds of a further token of a prompt; 0 before one was measured.
@@ -195,6 +207,10 @@ mod tests {
         let known = pace.with_drafts(8).unwrap();
         assert!((known.draft_seconds - 3e-3).abs() < 1e-4, "{known:?}");
         assert_eq!(pace.further_tokens(8, 1), 48, "prompts cost what they did");
+        pace.measured(Measured { sequences: 8, tokens: 8, drafts: 1, time: ms(4000) });
+        assert!(pace.with_drafts(8).unwrap().draft_seconds > 0.1);
+        (0..300).for_each(|_| pace.spared_drafts(8));
+        assert!(pace.with_drafts(8).unwrap().draft_seconds < 10e-3, "and is tried again");
     }
 
     #[test]

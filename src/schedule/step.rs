@@ -134,10 +134,14 @@ impl Scheduler {
         let sequences = chosen.len();
         let ridden = tokens.saturating_sub(u32::try_from(sequences).unwrap_or(u32::MAX));
         let most = (budget.tokens - tokens).min(budget.further.saturating_sub(ridden));
-        match self.pace.with_drafts(sequences) {
-            Some(step) if only_decodes => choose(step, &drafters, most),
-            Some(_) | None => Vec::new(),
+        let Some(step) = self.pace.with_drafts(sequences).filter(|_| only_decodes) else {
+            return Vec::new();
+        };
+        let chosen = choose(step, &drafters, most);
+        if chosen.is_empty() && !drafters.is_empty() {
+            self.pace.spared_drafts(sequences);
         }
+        chosen
     }
 
     fn piece(&self, session: SessionId, tokens: u32, drafts: u32) -> Option<(Piece, FlightPiece)> {
