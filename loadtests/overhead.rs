@@ -11,11 +11,12 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use clap::Parser;
-use serde_json::{Value, json};
+use pleach::bench::Request;
+use pleach::bench::stats::{median, ms, percentile};
+use serde_json::json;
 
 use support::client::{self, Burst};
 use support::daemon::Daemon;
-use support::stats::{median, ms, percentile};
 
 /// Measures what the server costs.
 #[derive(Parser)]
@@ -60,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     })
 }
 
-fn requests(options: &Options, streams: usize) -> Vec<Value> {
+fn requests(options: &Options, streams: usize) -> Vec<Request> {
     (0..streams).map(|which| client::request(options.prompt, options.tokens, which)).collect()
 }
 
@@ -96,12 +97,12 @@ async fn against_the_bare_device(
         options.threads
     ))
     .await?;
-    let client = client::client();
+    let client = client::client(&daemon.url)?;
     for count in streams {
         let (mut bare, mut served, mut bursts) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..=options.rounds {
             let rate = bare_burst(&mut device, options, u32::try_from(count)?)?;
-            let burst = client::burst(&client, &daemon.url, requests(options, count)).await?;
+            let burst = client::burst(&client, requests(options, count)).await?;
             eprintln!(
                 "{count} streams, round {round}: {rate:.1} bare, {:.1} served",
                 burst.tokens_per_second()
@@ -171,12 +172,12 @@ async fn on_the_simulated_device(options: &Options) -> Result<(), Box<dyn Error>
          [limits]\nmax_sessions = {most}\nmax_queued = 64\n[log]\nlevel = \"warn,pleach::daemon=info\"\n"
     ))
     .await?;
-    let client = client::client();
+    let client = client::client(&daemon.url)?;
     for count in streams {
         let (mut rates, mut cpu, mut bursts) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..=options.rounds {
             let before = daemon.cpu_time();
-            let burst = client::burst(&client, &daemon.url, requests(options, count)).await?;
+            let burst = client::burst(&client, requests(options, count)).await?;
             let used = daemon.cpu_time() - before;
             if round > 0 {
                 rates.push(burst.tokens_per_second());
@@ -223,19 +224,19 @@ async fn with_grammars(options: &Options, model: &std::path::Path) -> Result<(),
         options.threads
     ))
     .await?;
-    let client = client::client();
+    let client = client::client(&daemon.url)?;
     for count in streams {
         let mut ratios = [Vec::new(), Vec::new()];
         for round in 0..=options.rounds {
-            let free = client::burst(&client, &daemon.url, requests(options, count)).await?;
+            let free = client::burst(&client, requests(options, count)).await?;
             for (grammar, ratios) in [OPEN, FORM].into_iter().zip(&mut ratios) {
                 let mut requests = requests(options, count);
                 for request in &mut requests {
-                    request["grammar"] = grammar.into();
-                    request["ignore_eos"] = false.into();
-                    request["allow_truncation"] = true.into();
+                    request.body["grammar"] = grammar.into();
+                    request.body["ignore_eos"] = false.into();
+                    request.body["allow_truncation"] = true.into();
                 }
-                let held = client::burst(&client, &daemon.url, requests).await?;
+                let held = client::burst(&client, requests).await?;
                 if round > 0 {
                     ratios.push(held.tokens_per_second() / free.tokens_per_second());
                 }

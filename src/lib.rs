@@ -5,6 +5,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`cli`] | the commands of `pleach` |
+//! | [`bench`] | the load generator: requests, streams, what they took |
 //! | [`daemon`] | start and stop order, signals, systemd |
 //! | [`http`] | the OpenAI wire: routes, validation, errors, server-sent events |
 //! | [`actors`] | thin actix adapters around the pure state machines |
@@ -21,6 +22,7 @@
 //! "Pure" means: no clock, no I/O, no runtime. Time and randomness come in as arguments.
 
 pub mod actors;
+pub mod bench;
 pub mod chat;
 pub mod cli;
 pub mod config;

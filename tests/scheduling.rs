@@ -49,69 +49,124 @@ fn wait_for(daemon: &Daemon, metric: &str, least: f64) {
     }
 }
 
-fn the_text_is_the_same_whatever_happens(daemon: &Daemon, sessions: usize) {
-    const HITS: &str = "pleach_prefix_cache_hits_total";
-    let system = "You are a helpful assistant who answers in short and plain words. ".repeat(8);
-    let request = |question: &str, tokens: u32, seed: u32| {
-        json!({"prompt": format!("{system}{question}"), "max_tokens": tokens, "seed": seed,
-               "temperature": 0.9, "top_p": 0.95, "ignore_eos": true})
-    };
-    let asked = request("Tell me about cats.", 30, 11);
-    let mut streamed = asked.clone();
-    streamed["stream"] = true.into();
+const SYSTEM: &str = "You are a helpful assistant who answers in short and plain words. ";
 
-    let alone = ask(daemon, ANN, &asked);
-    assert_eq!(ask(daemon, ANN, &asked), alone, "after a prefix hit");
+/// Much text without a choice, and some with.
+const FORM: &str = r#"root ::= line{3}
+line ::= "{\"kind\": \"measurement\", \"value\": " [0-9]{2} ", \"colour\": \"" [a-z]{3,8} "\"}\n""#;
+
+fn request(question: &str, tokens: u32, seed: u32) -> Value {
+    json!({"prompt": format!("{}{question}", SYSTEM.repeat(8)), "max_tokens": tokens, "seed": seed,
+           "temperature": 0.9, "top_p": 0.95, "ignore_eos": true})
+}
+
+/// One whose answer is free, one that says things again, and one held to a grammar.
+fn requests() -> [Value; 3] {
+    let mut again = request("Say it again: the cat sat on the mat, the cat sat on", 30, 5);
+    again["temperature"] = 0.3.into();
+    let mut held = request("Tell me about cats.", 200, 3);
+    held["grammar"] = FORM.into();
+    held["ignore_eos"] = false.into();
+    [request("Tell me about cats.", 30, 11), again, held]
+}
+
+/// Streams that take every other slot.
+fn others(daemon: &Daemon, sessions: usize) -> Vec<http::Open> {
+    (1..sessions).map(|seed| long(daemon, seed)).collect()
+}
+
+fn long(daemon: &Daemon, seed: usize) -> http::Open {
+    let mut body = request("Write about the sea. ", 400, u32::try_from(seed).unwrap());
+    body["prompt"] = format!("{seed} {}", body["prompt"].as_str().unwrap()).into();
+    body["stream"] = true.into();
+    open(daemon, ANN, &body)
+}
+
+/// What a request is answered with, which has to be the same each time.
+fn the_text_is_the_same_whatever_happens(
+    daemon: &Daemon,
+    sessions: usize,
+    asked: &Value,
+) -> String {
+    const HITS: &str = "pleach_prefix_cache_hits_total";
+    let alone = ask(daemon, ANN, asked);
+    assert_eq!(ask(daemon, ANN, asked), alone, "after a prefix hit");
     wait_for(daemon, HITS, 64.0);
     ask(daemon, BOB, &request("Tell me about dogs.", 2, 1));
-    assert_eq!(ask(daemon, ANN, &asked), alone, "after a hit of the system prompt alone");
+    assert_eq!(ask(daemon, ANN, asked), alone, "after a hit of the system prompt alone");
 
-    let long = &|seed: usize| {
-        let mut body = request("Write about the sea. ", 400, u32::try_from(seed).unwrap());
-        body["prompt"] = format!("{seed} {}", body["prompt"].as_str().unwrap()).into();
-        body["stream"] = true.into();
-        open(daemon, ANN, &body)
-    };
-    let others: Vec<http::Open> = (1..sessions).map(long).collect();
-    assert_eq!(ask(daemon, ANN, &asked), alone, "among {} others", sessions - 1);
-    drop(others);
+    let beside = others(daemon, sessions);
+    assert_eq!(ask(daemon, ANN, asked), alone, "among {} others", sessions - 1);
+    drop(beside);
+    assert_eq!(made_way(daemon, sessions, asked), alone, "after it made way and went on");
+    daemon.all_zero();
+    alone
+}
 
-    let before = daemon.metric("pleach_num_preemptions_total");
-    let others: Vec<http::Open> = (1..sessions).map(long).collect();
+/// The text of one that is the youngest among others when somebody else comes.
+fn made_way(daemon: &Daemon, sessions: usize, asked: &Value) -> String {
+    const PREEMPTIONS: &str = "pleach_num_preemptions_total";
+    let before = daemon.metric(PREEMPTIONS);
+    let beside = others(daemon, sessions);
+    let mut streamed = asked.clone();
+    streamed["stream"] = true.into();
     let mut youngest = open(daemon, ANN, &streamed);
     let mut said = youngest.chunk().unwrap().expect("it has begun");
     std::thread::scope(|scope| {
         // They keep every slot taken, also once the youngest is done.
-        let later = [100, 101, 102].map(|seed| scope.spawn(move || long(seed)));
+        let later = [100, 101, 102].map(|seed| scope.spawn(move || long(daemon, seed)));
         for seed in 0..4 {
             ask(daemon, BOB, &request("Tell me about dogs.", 2, seed));
         }
-        wait_for(daemon, "pleach_num_preemptions_total", before + 1.0);
+        wait_for(daemon, PREEMPTIONS, before + 1.0);
         drop(later.map(|one| one.join().unwrap()));
     });
     while let Some(chunk) = youngest.chunk().unwrap() {
         said.extend(chunk);
     }
-    let events = http::events(&String::from_utf8(said).unwrap());
-    assert_eq!(http::joined(&events, 0), alone, "after it made way and went on");
-    drop(others);
-    daemon.all_zero();
+    drop(beside);
+    http::joined(&http::events(&String::from_utf8(said).unwrap()), 0)
 }
+
+const SIMULATED: &str = "[device.simulated]\nfixed_us = 3000\nper_token_us = 10\n\
+                         per_sequence_us = 0\n";
 
 #[test]
 fn the_simulated_device_says_the_same_whatever_happens() {
-    let device = "[device]\nkind = \"simulated\"\n[device.simulated]\nfixed_us = 3000\n\
-                  per_token_us = 10\nper_sequence_us = 0\n";
-    the_text_is_the_same_whatever_happens(&Daemon::start(&settings(16, device)), 16);
+    for drafts in [0, 6] {
+        let device =
+            format!("[device]\nkind = \"simulated\"\ndraft_tokens = {drafts}\n{SIMULATED}");
+        let daemon = Daemon::start(&settings(16, &device));
+        for asked in requests() {
+            the_text_is_the_same_whatever_happens(&daemon, 16, &asked);
+        }
+    }
 }
 
+/// Alone, after a prefix hit, among 15 others, having made way, all with forced runs: the same, and
+/// the same once more where drafts are computed.
 #[cfg(feature = "ggml")]
 #[test]
 fn the_small_model_says_the_same_whatever_happens() {
     let Some(model) = support::model() else { return };
-    let model = format!(
-        "[model]\npath = {:?}\ncontext_tokens = 1024\n[device]\nrepeatable = \"on\"\nthreads = 1\n",
-        model.display().to_string()
-    );
-    the_text_is_the_same_whatever_happens(&Daemon::start(&settings(6, &model)), 6);
+    let start = |sessions, device: &str| {
+        let model = format!(
+            "[model]\npath = {:?}\ncontext_tokens = 768\n[device]\nrepeatable = \"on\"\n\
+             threads = 1\n{device}\n",
+            model.display().to_string()
+        );
+        Daemon::start(&settings(sessions, &model))
+    };
+    let daemon = start(16, "");
+    let said = requests().map(|asked| the_text_is_the_same_whatever_happens(&daemon, 16, &asked));
+    assert!(daemon.metric("pleach_grammar_forced_tokens_total") > 50.0);
+    drop(daemon);
+
+    let drafting = start(3, "draft_tokens = 8");
+    for others in 0..2 {
+        let beside: Vec<_> = (0..others).map(|seed| long(&drafting, seed)).collect();
+        let texts = requests().map(|asked| ask(&drafting, ANN, &asked));
+        assert_eq!(texts, said, "with drafts, beside {}", beside.len());
+    }
+    wait_for(&drafting, "pleach_spec_decode_num_accepted_tokens_total", 1.0);
 }

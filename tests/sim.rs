@@ -25,6 +25,7 @@ fn settings(prefix_bytes: u64) -> Settings {
         target_step: Duration::from_millis(100),
         step_deadline: Duration::from_secs(10),
         prefix_bytes,
+        draft_tokens: 0,
         weights: BTreeMap::new(),
     }
 }
@@ -64,6 +65,7 @@ fn schedule(seed: u64, is_traced: bool) {
     let faults = rng.bool();
     let mut world = World::new(device.clone(), settings);
     (world.is_traced, world.is_checked_always) = (is_traced, true);
+    world.drafts = (rng.usize(..6), rng.u8(20..=100));
     for _ in 0..rng.usize(20..160) {
         random_event(&mut world, &mut rng, &device, faults);
         if world.gave_up.is_some() {
@@ -108,6 +110,7 @@ fn random_settings(rng: &mut Rng) -> Settings {
     let weights = [("b".into(), rng.u32(1..5))].into_iter().collect();
     Settings {
         target_step: Duration::from_millis(rng.u64(1..200)),
+        draft_tokens: rng.u32(..6),
         weights,
         ..settings(prefix_bytes)
     }
@@ -186,7 +189,7 @@ fn stray_words(world: &mut World, rng: &mut Rng) {
     let gone = world.peers.iter().find(|(_, peer)| !peer.is_live()).map(|(&id, _)| id);
     let session = gone.unwrap_or(SessionId(1 << 40));
     world.event(match rng.u8(..3) {
-        0 => Event::Next { session, tokens: vec![1] },
+        0 => Event::Next { session, tokens: vec![1], drafts: vec![2] },
         1 => Event::Pause(session),
         _ => Event::Leave(session),
     });
@@ -346,6 +349,40 @@ fn one_that_is_alone_and_cannot_grow_ends_with_length() {
     assert_eq!(world.peers[&session].ended.clone().unwrap().1, Some(Outcome::Length));
     assert_eq!(world.peers[&other].answer.len(), 20);
     world.assert_at_rest();
+}
+
+/// One session whose guesses are good, and eight whose guesses are bad: every row is compared with
+/// what is said without guesses.
+#[test]
+fn drafts_are_computed_where_they_pay() {
+    let time = |sessions: u32, draft_tokens: u32, right: u8| {
+        let drafting = Settings { draft_tokens, ..settings(0) };
+        let mut world = World::new(small_model(), drafting);
+        world.drafts = (8, right);
+        let start = world.now;
+        for which in 0..sessions {
+            world.submit("a", text(20, which), 200);
+        }
+        assert!(world.run(10_000));
+        assert!(world.peers.values().all(|peer| peer.answer.len() == 200));
+        world.assert_at_rest();
+        let stats = world.scheduler.stats();
+        println!(
+            "{sessions} sessions, {right}% right: {} of {} kept",
+            stats.kept_drafts, stats.drafted_tokens
+        );
+        (world.now - start, stats)
+    };
+    let (plain, stats) = time(1, 0, 90);
+    assert_eq!(stats.drafted_tokens, 0);
+    let (drafted, stats) = time(1, 8, 90);
+    println!("one session took {plain:?}, {drafted:?} with drafts");
+    assert!(drafted < plain.mul_f64(0.7), "{drafted:?} with drafts, {plain:?} without");
+    assert!(stats.kept_drafts > 50);
+    let (plain, _) = time(8, 0, 20);
+    let (drafted, _) = time(8, 8, 20);
+    println!("eight sessions took {plain:?}, {drafted:?} with bad drafts");
+    assert!(drafted < plain.mul_f64(1.05), "{drafted:?} with bad drafts, {plain:?} without");
 }
 
 /// Many streams, all of which answer in time: every step holds all of them.

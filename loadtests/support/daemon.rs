@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// A daemon that ends with this value.
@@ -17,8 +18,10 @@ pub struct Daemon {
 impl Daemon {
     /// Starts the `pleach` beside this program with these settings, and waits until it is ready.
     pub async fn start(settings: &str) -> Result<Self, Box<dyn Error>> {
-        let config =
-            std::env::temp_dir().join(format!("pleach-loadtest-{}.toml", std::process::id()));
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let which = STARTED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("pleach-loadtest-{}-{which}.toml", std::process::id());
+        let config = std::env::temp_dir().join(name);
         std::fs::write(&config, settings)?;
         let program = std::env::current_exe()?.with_file_name("pleach");
         let mut child = Command::new(&program)
@@ -29,21 +32,8 @@ impl Daemon {
             .map_err(|error| format!("{}: {error}; build it first", program.display()))?;
         let url = listening_address(&mut child)?;
         let daemon = Self { child, url, config };
-        daemon.wait_until_ready().await?;
+        wait_until_ready(&format!("{}/readyz", daemon.url)).await?;
         Ok(daemon)
-    }
-
-    async fn wait_until_ready(&self) -> Result<(), Box<dyn Error>> {
-        let client = awc::Client::default();
-        let end = Instant::now() + Duration::from_secs(300);
-        while Instant::now() < end {
-            let answer = client.get(format!("{}/readyz", self.url)).send().await;
-            if answer.is_ok_and(|answer| answer.status().is_success()) {
-                return Ok(());
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        Err("the daemon never became ready".into())
     }
 
     /// Processor time that it has used.
@@ -65,6 +55,20 @@ impl Daemon {
         let line = status.lines().find(|line| line.starts_with("VmRSS:"));
         line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or_default()
     }
+}
+
+/// Waits until a server says at this address that it takes requests.
+pub async fn wait_until_ready(url: &str) -> Result<(), Box<dyn Error>> {
+    let client = awc::Client::default();
+    let end = Instant::now() + Duration::from_secs(300);
+    while Instant::now() < end {
+        let answer = client.get(url).send().await;
+        if answer.is_ok_and(|answer| answer.status().is_success()) {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Err(format!("{url} never became ready").into())
 }
 
 fn listening_address(child: &mut Child) -> Result<String, Box<dyn Error>> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use actix::Addr;
 use dashmap::DashMap;
+use rustc_hash::FxBuildHasher;
 
 use super::messages::{Finish, Told};
 use super::session::SessionActor;
@@ -13,7 +14,7 @@ use crate::session::Outcome;
 /// The addresses of all live sessions. No guard of the map is held across a message's handling.
 #[derive(Clone, Default)]
 pub(super) struct Registry {
-    sessions: Arc<DashMap<SessionId, Addr<SessionActor>>>,
+    sessions: Arc<DashMap<SessionId, Addr<SessionActor>, FxBuildHasher>>,
 }
 
 impl Registry {

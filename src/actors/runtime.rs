@@ -72,6 +72,7 @@ struct Inner {
     meters: Meters,
     vocabulary: Arc<Vocabulary>,
     row_length: usize,
+    draft_tokens: u32,
     session_arbiters: Vec<ArbiterHandle>,
     next_session: AtomicU64,
 }
@@ -113,8 +114,10 @@ impl Runtime {
                 scheduler.do_send(Happened(Event::StepDone(done)));
             }
         })?;
+        let rules = scheduler(settings.schedule.clone(), &info);
+        let draft_tokens = rules.draft_tokens();
         let actor = SchedulerActor::new(
-            scheduler(settings.schedule.clone(), &info),
+            rules,
             handle,
             registry.clone(),
             Arc::clone(&status),
@@ -131,6 +134,7 @@ impl Runtime {
             meters,
             vocabulary,
             row_length: info.vocab_size,
+            draft_tokens,
             session_arbiters: sessions.iter().map(Arbiter::handle).collect(),
             next_session: AtomicU64::new(0),
         };
@@ -204,7 +208,7 @@ impl Inner {
         let id = SessionId(self.next_session.fetch_add(1, Ordering::Relaxed));
         let arbiter = &self.session_arbiters[id.0 as usize % self.session_arbiters.len()];
         let vocabulary = Arc::clone(&self.vocabulary);
-        let row_length = self.row_length;
+        let (row_length, draft_tokens) = (self.row_length, self.draft_tokens);
         let meters = self.meters.clone();
         let scheduler = self.scheduler.clone();
         let registry = self.registry.clone();
@@ -218,7 +222,7 @@ impl Inner {
             let registration = registry.register(id, context.address());
             context.run(SessionActor {
                 id,
-                session: Session::new(generation, vocabulary, row_length),
+                session: Session::new(generation, vocabulary, row_length).with_drafts(draft_tokens),
                 request_id: parts.request_id,
                 client: parts.client,
                 deadlines: parts.deadlines,
@@ -267,6 +271,7 @@ impl Threads {
 /// The rules, and a line in the log where this device limits them.
 fn scheduler(settings: Settings, info: &DeviceInfo) -> Scheduler {
     let wanted = settings.prefix_bytes > 0;
+    let drafts = settings.draft_tokens > 0;
     let rules = Scheduler::new(settings, info);
     let (saves, copies) = rules.reuses();
     if wanted && !saves {
@@ -275,6 +280,9 @@ fn scheduler(settings: Settings, info: &DeviceInfo) -> Scheduler {
             "this device cannot save sequences: what prompts have in common is computed for each, \
              but for those that run together where it can copy them"
         );
+    }
+    if drafts && rules.draft_tokens() == 0 {
+        tracing::warn!("this device cannot take tokens back: nothing is drafted");
     }
     rules
 }

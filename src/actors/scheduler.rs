@@ -30,7 +30,8 @@ pub(super) struct SchedulerActor {
     registry: Registry,
     status: Arc<StatusCell>,
     meters: Meters,
-    wake: Option<SpawnHandle>,
+    /// The tick that is due, and when.
+    wake: Option<(Instant, SpawnHandle)>,
     tokens_since_tick: u64,
     tokens_per_second: f64,
     last_tick: Instant,
@@ -132,18 +133,28 @@ impl SchedulerActor {
                 self.give_up(error.to_string());
             }
         }
-        if let Some(handle) = self.wake.take() {
-            ctx.cancel_future(handle);
-        }
-        if let Some(at) = effects.wake_at {
-            let delay = at.saturating_duration_since(Instant::now());
-            self.wake = Some(ctx.run_later(delay, |actor, ctx| {
-                actor.wake = None;
-                actor.happened(Event::Tick, ctx);
-            }));
-        }
+        self.wake_at(effects.wake_at, ctx);
         if let Some(reason) = effects.give_up {
             self.give_up(reason);
+        }
+    }
+
+    /// Sets the one timer. While sessions answer one after another the time stays the same, and
+    /// the timer is left alone.
+    fn wake_at(&mut self, at: Option<Instant>, ctx: &mut Context<Self>) {
+        if self.wake.map(|(set, _)| set) == at {
+            return;
+        }
+        if let Some((_, handle)) = self.wake.take() {
+            ctx.cancel_future(handle);
+        }
+        if let Some(at) = at {
+            let delay = at.saturating_duration_since(Instant::now());
+            let handle = ctx.run_later(delay, |actor, ctx| {
+                actor.wake = None;
+                actor.happened(Event::Tick, ctx);
+            });
+            self.wake = Some((at, handle));
         }
     }
 
@@ -194,6 +205,8 @@ impl SchedulerActor {
         counter!(names::PREFIX_CACHE_QUERIES_TOTAL).absolute(stats.prefix_queried_tokens);
         counter!(names::PREFIX_CACHE_HITS_TOTAL).absolute(stats.prefix_hit_tokens);
         counter!(names::PREFIX_CACHE_EVICTIONS_TOTAL).absolute(stats.prefix_evictions);
+        counter!(names::SPEC_DECODE_NUM_DRAFT_TOKENS_TOTAL).absolute(stats.drafted_tokens);
+        counter!(names::SPEC_DECODE_NUM_ACCEPTED_TOKENS_TOTAL).absolute(stats.kept_drafts);
         counter!(names::NUM_PREEMPTIONS_TOTAL).absolute(stats.preemptions);
         let age = match self.rules.step_started() {
             Some(_) => now.duration_since(self.last_step).as_secs_f64(),

@@ -122,7 +122,8 @@ impl SessionActor {
         match progress.then {
             Then::Wait => {}
             Then::Feed(tokens) => {
-                self.lease.tell(Event::Next { session: self.id, tokens });
+                let drafts = self.session.draft().to_vec();
+                self.lease.tell(Event::Next { session: self.id, tokens, drafts });
                 self.prepare();
             }
             Then::End(outcome) => self.finish(outcome, ctx),

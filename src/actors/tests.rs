@@ -62,6 +62,7 @@ fn schedule(step_deadline: Duration) -> Settings {
         target_step: Duration::from_millis(20),
         step_deadline,
         prefix_bytes: 1 << 24,
+        draft_tokens: 0,
         weights: BTreeMap::new(),
     }
 }

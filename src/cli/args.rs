@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::bench::Workload;
 use crate::config::{DeviceKind, LogFormat, Overrides};
 
 /// Serves a language model over the OpenAI API.
@@ -34,6 +35,9 @@ pub enum Command {
     /// Ask what a chat template's model writes, what it is asked, and what it said.
     #[command(subcommand)]
     Chat(ChatArgs),
+    /// Measure a running server, this one or another that speaks OpenAI's API: tokens a second,
+    /// time to the first token, gaps between tokens, errors, and whether constrained answers hold.
+    Bench(BenchArgs),
     /// Read an API key from standard input and print the hash for [[auth.keys]].
     HashKey,
 }
@@ -205,6 +209,51 @@ pub struct ServeArgs {
     /// error, warn, info, debug, trace, or a filter by module [default: info].
     #[arg(long, value_name = "FILTER")]
     pub log_level: Option<String>,
+}
+
+/// `pleach bench`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "The key of a server that asks for one is taken from OPENAI_API_KEY.\n\
+    Exit codes: 0 every request was answered, 1 some were not, 2 usage.\n\n\
+    Example: pleach bench --url http://127.0.0.1:8080 --clients 8 --workload mixed")]
+pub struct BenchArgs {
+    /// Where the server is; plain HTTP.
+    #[arg(long, default_value = "http://127.0.0.1:8080")]
+    pub url: String,
+    /// Clients at once; each asks again when it has its answer.
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub clients: u32,
+    /// Requests in all.
+    #[arg(long, value_name = "M", default_value_t = 64)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    pub requests: u32,
+    /// What is asked.
+    #[arg(long, value_enum, default_value = "chat")]
+    pub workload: Workload,
+    /// The model's name [default: the first that the server names].
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Tokens of an answer at most [default: 256 for schema, 32 for long-prefix, else 128].
+    #[arg(long, value_name = "TOKENS")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_tokens: Option<u32>,
+    /// Words of long-prefix's system prompt; a word is about 1.2 tokens.
+    #[arg(long, value_name = "WORDS", default_value_t = 820)]
+    pub prefix_words: u32,
+    /// Requests before the first that counts.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub warmup: u32,
+    /// Fields for every request, in place of its own: '{"temperature": 0.7, "seed": 1}'.
+    #[arg(long, value_name = "JSON")]
+    pub extra: Option<String>,
+    /// A request that takes longer has failed.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub timeout: u64,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `pleach check`.

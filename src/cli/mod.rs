@@ -3,6 +3,7 @@
 //! ([`CliError::exit_code`]).
 
 mod args;
+mod bench;
 mod chat;
 mod check;
 mod error;
@@ -11,7 +12,7 @@ mod hash_key;
 mod inspect;
 mod serve;
 
-pub use args::{Args, CheckArgs, Command, InspectArgs, ServeArgs};
+pub use args::{Args, BenchArgs, CheckArgs, Command, InspectArgs, ServeArgs};
 pub use error::CliError;
 
 use std::io::{self, Write};
@@ -27,6 +28,7 @@ pub fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(&args),
         Command::Grammar(args) => grammar::run(&args),
         Command::Chat(args) => chat::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::HashKey => hash_key::run(),
     };
     match result {

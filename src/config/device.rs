@@ -68,6 +68,10 @@ pub struct DeviceConfig {
     /// tokens of a stream. Default 100, 1 to 60000. A step that takes long without prompts may take
     /// twice as long with them.
     pub target_step_ms: u64,
+    /// Tokens that a session may guess ahead from what its prompt and answer said before. The device
+    /// computes them together with its next one where they are expected to save more time than they
+    /// cost; the text is the same. Default 0: none; 0 to 16.
+    pub draft_tokens: u32,
     /// A step that takes longer than this counts as hung. Default 60, 1 to 3600.
     pub step_deadline_seconds: u64,
     /// `[device.simulated]`: the simulated device; not read by the others.
@@ -83,6 +87,7 @@ impl Default for DeviceConfig {
             repeatable: RepeatableMode::default(),
             gpu_layers: 0,
             target_step_ms: 100,
+            draft_tokens: 0,
             step_deadline_seconds: 60,
             simulated: SimulatedConfig::default(),
         }
@@ -103,6 +108,7 @@ impl DeviceConfig {
         problems.range("device.max_batch_tokens", self.max_batch_tokens, 1..=65_536);
         problems.range("device.gpu_layers", self.gpu_layers, 0..=10_000);
         problems.range("device.target_step_ms", self.target_step_ms, 1..=60_000);
+        problems.range("device.draft_tokens", self.draft_tokens, 0..=16);
         problems.range("device.step_deadline_seconds", self.step_deadline_seconds, 1..=3600);
         self.simulated.check(problems);
     }

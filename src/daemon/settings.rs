@@ -73,6 +73,7 @@ pub(super) fn runtime(config: &Config) -> RuntimeSettings {
             target_step: Duration::from_millis(config.device.target_step_ms),
             step_deadline: seconds(config.device.step_deadline_seconds),
             prefix_bytes: limits.prefix_cache_bytes,
+            draft_tokens: config.device.draft_tokens,
             weights: config
                 .auth
                 .keys

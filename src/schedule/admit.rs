@@ -89,7 +89,7 @@ impl Scheduler {
         loop {
             let (mut held, mut growing, mut prompts) = (0, 0, 0);
             for entry in self.running.iter().filter_map(|id| self.entries.get(id)) {
-                held += u64::from(entry.computed);
+                held += u64::from(entry.held());
                 match entry.phase {
                     Phase::Pending if entry.is_decoding() => growing += 1,
                     Phase::Pending => prompts = 1,
@@ -148,6 +148,6 @@ impl Scheduler {
     /// Tokens that the device holds.
     pub(super) fn held_tokens(&self) -> u64 {
         let running = self.running.iter().filter_map(|id| self.entries.get(id));
-        running.map(|entry: &Entry| u64::from(entry.computed)).sum()
+        running.map(|entry: &Entry| u64::from(entry.held())).sum()
     }
 }

@@ -33,7 +33,13 @@ impl Scheduler {
             if entry.computed > entry.total() || entry.total() > self.context_tokens {
                 return Err(format!("{id:?}: {} of {} tokens", entry.computed, entry.total()));
             }
-            if entry.slot.is_none() && (entry.computed > 0 || entry.is_following()) {
+            if entry.drafted as usize > entry.drafts.len()
+                || entry.total() as usize + entry.drafts.len() > self.context_tokens as usize
+                || (entry.drafted > 0 && entry.phase == Phase::Pending)
+            {
+                return Err(format!("{id:?} drafted {} of {:?}", entry.drafted, entry.drafts));
+            }
+            if entry.slot.is_none() && (entry.held() > 0 || entry.is_following()) {
                 return Err(format!("{id:?} has a sequence but no slot"));
             }
             awaiting += usize::from(entry.phase == Phase::Awaiting);

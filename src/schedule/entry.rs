@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::draft::Luck;
 use super::event::{SessionId, Submission};
 use super::prefix::{Key, common_length};
 use super::queue::ClientName;
@@ -54,6 +55,11 @@ pub(super) struct Entry {
     pub(super) source: Source,
     /// Bringing its beginning back has failed: it is computed.
     pub(super) computes_all: bool,
+    /// What it guesses will follow all its tokens.
+    pub(super) drafts: Vec<TokenId>,
+    /// How many of these the device holds in `slot`, after those that are computed.
+    pub(super) drafted: u32,
+    pub(super) luck: Luck,
     /// Its sequence is to be saved when it has this length.
     pub(super) save_at: Option<u32>,
 }
@@ -74,6 +80,9 @@ impl Entry {
             charged: 0,
             source: Source::Computed,
             computes_all: false,
+            drafts: Vec::new(),
+            drafted: 0,
+            luck: Luck::default(),
             save_at: None,
         }
     }
@@ -108,16 +117,31 @@ impl Entry {
         matches!(self.source, Source::Awaited { .. })
     }
 
-    /// Takes the tokens that the session goes on with; only the last one's row is wanted.
-    pub(super) fn append(&mut self, tokens: &[TokenId]) {
+    /// Takes the tokens that the session goes on with; only the last one's row is wanted. Drafts
+    /// that were right are computed already. How many there were.
+    pub(super) fn append(&mut self, tokens: &[TokenId], drafts: Vec<TokenId>) -> u32 {
+        let drafted = self.drafts.iter().take(self.drafted as usize);
+        let right = drafted.zip(tokens).take_while(|(draft, token)| draft == token).count();
+        // The row of the last token is still to come.
+        let kept = length_of(right.min(tokens.len().saturating_sub(1)));
+        self.computed += kept;
+        self.drafted = 0;
+        self.drafts = drafts;
         self.answer.extend_from_slice(tokens);
         self.next_row = self.total() - 1;
         self.phase = Phase::Pending;
+        kept
+    }
+
+    /// Tokens that the device holds for it.
+    pub(super) fn held(&self) -> u32 {
+        self.computed + self.drafted
     }
 
     /// Its sequence is gone from the device.
     pub(super) fn forget_computed(&mut self) {
         self.computed = 0;
+        self.drafted = 0;
         self.slot = None;
         self.source = Source::Computed;
         self.save_at = None;

@@ -35,8 +35,12 @@ pub enum Event {
     Next {
         /// Which.
         session: SessionId,
-        /// The token it drew, and what is forced after it.
+        /// What it drew, and what is forced after it. It begins with those drafts of the last step
+        /// that were right; at least the last token is new.
         tokens: Vec<TokenId>,
+        /// What it guesses will follow. Computed, where that may pay, together with the tokens: then
+        /// each draft's row comes after theirs.
+        drafts: Vec<TokenId>,
     },
     /// A session that was given rows will take a while: do not wait for it.
     Pause(SessionId),
@@ -55,7 +59,7 @@ pub enum Notice {
     Started,
     /// Rows of its latest positions.
     Rows {
-        /// In the order of the positions.
+        /// In the order of the positions; those of drafts last.
         rows: Vec<Row>,
         /// All its tokens are computed: an [`Event::Next`] is expected.
         prompt_done: bool,

@@ -23,7 +23,8 @@ impl Scheduler {
         match fault {
             StepFault::Restore(lost) => self.restores_failed(lost),
             StepFault::Device(DeviceError::NoRoom) => {
-                let tokens: u64 = pieces.iter().map(|piece| u64::from(piece.tokens)).sum();
+                let tokens: u64 =
+                    pieces.iter().map(|piece| u64::from(piece.tokens + piece.drafts)).sum();
                 self.room.was_short_of(self.held_tokens() + tokens);
                 self.push_out_youngest(effects);
             }

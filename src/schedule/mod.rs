@@ -6,14 +6,16 @@
 //!
 //! `scheduler` holds the state; `admit` decides who has a slot (by `queue`, fair to clients, and by
 //! `room`), `step` what goes into a step (by `plan`, and by `pace`, which learns what steps cost),
-//! `reuse` what need not be computed again (by `prefix`, the saved sequences), `faults` what becomes
+//! and by `draft`, which tokens are worth a guess), `reuse` what need not be computed again (by `prefix`, the saved sequences), `faults` what becomes
 //! of everyone when the device fails.
 
 mod admit;
 mod check;
+mod draft;
 mod entry;
 mod event;
 mod faults;
+mod grace;
 mod pace;
 mod plan;
 mod prefix;

@@ -5,8 +5,13 @@
 
 use std::time::Duration;
 
+use super::draft::StepCost;
+
 /// Weight of the latest step.
 const WEIGHT: f64 = 0.2;
+
+/// What a step without drafts leaves of what they are known to cost.
+const SPARED: f64 = 0.97;
 
 /// One place for each power of two of sequences in a step.
 const SIZES: usize = 16;
@@ -28,21 +33,46 @@ pub(super) struct Pace {
     plain: [Option<f64>; SIZES],
     /// Seconds and number of the tokens beyond one for each sequence, both fading.
     further: (f64, f64),
+    /// The same of drafts, all of whose rows are wanted, by the number of sequences.
+    drafts: [(f64, f64); SIZES],
+}
+
+/// A step that went well.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Measured {
+    pub(super) sequences: usize,
+    /// Tokens, without drafts.
+    pub(super) tokens: u32,
+    pub(super) drafts: u32,
+    pub(super) time: Duration,
 }
 
 impl Pace {
     /// `target`: how long a step may take for the sake of prompts.
     pub(super) fn new(target: Duration) -> Self {
-        Self { target: target.as_secs_f64(), plain: [None; SIZES], further: (0.0, 0.0) }
+        Self {
+            target: target.as_secs_f64(),
+            plain: [None; SIZES],
+            further: (0.0, 0.0),
+            drafts: [(0.0, 0.0); SIZES],
+        }
     }
 
-    /// A step of so many sequences and tokens took so long.
-    pub(super) fn measured(&mut self, sequences: usize, tokens: usize, time: Duration) {
+    /// A step took so long.
+    pub(super) fn measured(&mut self, step: Measured) {
+        let Measured { sequences, tokens, drafts, time } = step;
         let seconds = time.as_secs_f64();
         if sequences == 0 {
             return;
         }
-        let further = tokens.saturating_sub(sequences);
+        let further = tokens.saturating_sub(u32::try_from(sequences).unwrap_or(u32::MAX));
+        if drafts > 0 {
+            let others = self.plain_seconds(sequences) + f64::from(further) * self.per_token();
+            if let Some(known) = self.drafts.get_mut(place(sequences)) {
+                *known = fading(*known, (seconds - others).max(0.0), drafts);
+            }
+            return;
+        }
         if further == 0 {
             if let Some(known) = self.plain.get_mut(place(sequences)) {
                 *known = Some(known.map_or(seconds, |known| known + WEIGHT * (seconds - known)));
@@ -50,24 +80,48 @@ impl Pace {
             return;
         }
         let beyond = (seconds - self.plain_seconds(sequences)).max(0.0);
-        let (old_seconds, old_tokens) = self.further;
-        let keep = 1.0 - WEIGHT;
-        self.further = (old_seconds * keep + beyond, old_tokens * keep + further as f64);
+        self.further = fading(self.further, beyond, further);
+    }
+
+    /// What a step of so many sequences costs, and a draft in it; none where no such step was seen.
+    pub(super) fn with_drafts(&self, sequences: usize) -> Option<StepCost> {
+        let seconds = self.plain.get(place(sequences)).copied().flatten()?;
+        let (spent, drafts) = self.drafts.get(place(sequences)).copied()?;
+        // As if one had been tried and was cheap: so the first comes to be tried.
+        let cheap = seconds / (4.0 * sequences.max(1) as f64);
+        let draft_seconds = (spent + cheap) / (drafts + 1.0);
+        Some(StepCost { seconds, draft_seconds, tokens: sequences })
+    }
+
+    /// Drafts in a step of so many sequences were found too dear. What is known of their cost
+    /// fades, so that one slow step is not believed for ever.
+    pub(super) fn spared_drafts(&mut self, sequences: usize) {
+        if let Some((seconds, drafts)) = self.drafts.get_mut(place(sequences)) {
+            *seconds *= SPARED;
+            *drafts *= SPARED;
+        }
+    }
+
+    /// Seconds of a further token of a prompt; 0 before one was measured.
+    fn per_token(&self) -> f64 {
+        let (seconds, tokens) = self.further;
+        if tokens > 0.0 { seconds / tokens } else { 0.0 }
     }
 
     /// Tokens beyond one for each of the `decoding` sequences that may be in the next step: as many
-    /// as keep it below the target, or make it twice as long as it would be without.
-    pub(super) fn further_tokens(&self, decoding: usize) -> u32 {
-        let (seconds, tokens) = self.further;
-        if tokens == 0.0 {
+    /// as keep it below the target, or make it twice as long as it would be without. `prompts`: how
+    /// many wait for their first token.
+    pub(super) fn further_tokens(&self, decoding: usize, prompts: usize) -> u32 {
+        if self.further.1 == 0.0 {
             return FIRST_TOKENS;
         }
         let plain = self.plain_seconds(decoding.max(1));
-        // Nobody is held up while nobody decodes, but for those who come meanwhile.
+        // Where more wait than stream, a longer step holds up fewer than it serves, and steps are
+        // full sooner.
         let (target, times) =
-            if decoding > 0 { (self.target, 2.0) } else { (2.0 * self.target, 4.0) };
+            if decoding >= prompts { (self.target, 2.0) } else { (2.0 * self.target, 4.0) };
         let room = target.max(times * plain) - plain;
-        let per_token = (seconds / tokens).max(1e-9);
+        let per_token = self.per_token().max(1e-9);
         let count = (room / per_token).clamp(f64::from(TOKENS_MIN), 1e9) as u32;
         if count < CHUNK_TOKENS { count } else { count - count % CHUNK_TOKENS }
     }
@@ -79,6 +133,12 @@ impl Pace {
         let fewer = self.plain.iter().take(at + 1).rev().flatten().next();
         fewer.or_else(|| self.plain.iter().skip(at).flatten().next()).copied().unwrap_or(0.0)
     }
+}
+
+/// A sum of seconds and of what they were spent on, of which the past fades.
+fn fading((seconds, count): (f64, f64), spent: f64, on: u32) -> (f64, f64) {
+    let keep = 1.0 - WEIGHT;
+    (seconds * keep + spent, count * keep + f64::from(on))
 }
 
 fn place(sequences: usize) -> usize {
@@ -93,51 +153,74 @@ mod tests {
         Duration::from_millis(count)
     }
 
+    fn took(pace: &mut Pace, sequences: usize, tokens: u32, time: Duration) {
+        pace.measured(Measured { sequences, tokens, drafts: 0, time });
+    }
+
     /// Steps of a device that takes 40 ms for eight sequences and 2 ms for each further token.
     fn learned(target: u64) -> Pace {
         let mut pace = Pace::new(ms(target));
         for _ in 0..20 {
-            pace.measured(8, 8, ms(40));
-            let further = u64::from(pace.further_tokens(8));
-            pace.measured(8, 8 + further as usize, ms(40 + 2 * further));
+            took(&mut pace, 8, 8, ms(40));
+            let further = pace.further_tokens(8, 1);
+            took(&mut pace, 8, 8 + further, ms(40 + 2 * u64::from(further)));
         }
         pace
     }
 
     #[test]
     fn prompts_fill_the_step_up_to_the_target() {
-        assert_eq!(learned(150).further_tokens(8), 48, "55 fit, in chunks");
-        assert_eq!(learned(400).further_tokens(8), 176);
+        assert_eq!(learned(150).further_tokens(8, 1), 48, "55 fit, in chunks");
+        assert_eq!(learned(400).further_tokens(8, 1), 176);
     }
 
     #[test]
     fn where_a_step_takes_long_anyway_prompts_may_double_it() {
-        assert_eq!(learned(1).further_tokens(8), 16, "20 take as long as the eight");
+        assert_eq!(learned(1).further_tokens(8, 1), 16, "20 take as long as the eight");
     }
 
     #[test]
     fn a_prompt_gets_on_however_slow_the_device_is() {
         let mut pace = Pace::new(ms(1));
-        pace.measured(1, 1, ms(1));
-        pace.measured(1, 65, ms(60_000));
-        assert_eq!(pace.further_tokens(1), TOKENS_MIN);
+        took(&mut pace, 1, 1, ms(1));
+        took(&mut pace, 1, 65, ms(60_000));
+        assert_eq!(pace.further_tokens(1, 1), TOKENS_MIN);
     }
 
     #[test]
-    fn alone_prompts_may_take_longer() {
+    fn where_more_wait_than_stream_prompts_may_take_longer() {
         let pace = learned(150);
-        assert!(pace.further_tokens(0) > 2 * pace.further_tokens(8));
-        assert_eq!(Pace::new(ms(100)).further_tokens(0), FIRST_TOKENS);
+        assert!(pace.further_tokens(0, 1) > 2 * pace.further_tokens(8, 1));
+        assert!(pace.further_tokens(3, 5) > 2 * pace.further_tokens(5, 3));
+        assert_eq!(Pace::new(ms(100)).further_tokens(0, 1), FIRST_TOKENS);
+    }
+
+    #[test]
+    fn what_a_draft_costs_is_learned_for_each_size() {
+        let mut pace = learned(150);
+        assert_eq!(pace.with_drafts(1), None, "no such step was seen");
+        let first = pace.with_drafts(8).unwrap();
+        assert!(first.draft_seconds < 2e-3, "{first:?}");
+        for _ in 0..20 {
+            pace.measured(Measured { sequences: 8, tokens: 8, drafts: 4, time: ms(40 + 4 * 3) });
+        }
+        let known = pace.with_drafts(8).unwrap();
+        assert!((known.draft_seconds - 3e-3).abs() < 1e-4, "{known:?}");
+        assert_eq!(pace.further_tokens(8, 1), 48, "prompts cost what they did");
+        pace.measured(Measured { sequences: 8, tokens: 8, drafts: 1, time: ms(4000) });
+        assert!(pace.with_drafts(8).unwrap().draft_seconds > 0.1);
+        (0..300).for_each(|_| pace.spared_drafts(8));
+        assert!(pace.with_drafts(8).unwrap().draft_seconds < 10e-3, "and is tried again");
     }
 
     #[test]
     fn one_slow_step_is_forgotten() {
         let mut pace = learned(150);
-        pace.measured(8, 8 + 48, ms(4000));
-        assert!(pace.further_tokens(8) < 16);
+        took(&mut pace, 8, 8 + 48, ms(4000));
+        assert!(pace.further_tokens(8, 1) < 16);
         for _ in 0..25 {
-            pace.measured(8, 8 + 16, ms(40 + 32));
+            took(&mut pace, 8, 8 + 16, ms(40 + 32));
         }
-        assert_eq!(pace.further_tokens(8), 48);
+        assert_eq!(pace.further_tokens(8, 1), 48);
     }
 }

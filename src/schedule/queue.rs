@@ -5,8 +5,10 @@
 //! comes starts a little below the lowest of those that are there: it saves nothing up while it is
 //! away, and a few requests of somebody who asks seldom go before the thousandth of somebody else.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::event::SessionId;
 
@@ -29,7 +31,7 @@ pub(super) type ClientName = Arc<str>;
 #[derive(Debug)]
 pub(super) struct FairQueue {
     weights: BTreeMap<ClientName, u32>,
-    clients: HashMap<ClientName, Client>,
+    clients: FxHashMap<ClientName, Client>,
     /// All clients by their counters.
     order: BTreeSet<(u64, ClientName)>,
     /// Clients whose counters have grown since they were last ordered.
@@ -57,7 +59,7 @@ impl FairQueue {
     pub(super) fn new(weights: BTreeMap<ClientName, u32>) -> Self {
         Self {
             weights,
-            clients: HashMap::new(),
+            clients: FxHashMap::default(),
             order: BTreeSet::new(),
             charged: BTreeSet::new(),
             floor: START,

@@ -177,6 +177,11 @@ impl Scheduler {
         }
         let tokens = entry.first_tokens(entry.computed);
         if self.prefixes.wants(&tokens) {
+            if entry.drafted > 0 {
+                // Nobody has said yet which of its drafts are right.
+                let length_tokens = entry.computed;
+                self.operations.push(SequenceOp::Trim { slot, length_tokens });
+            }
             self.reuse.saved_tokens = total;
             let ticket = self.prefixes.begin_save(tokens.into());
             self.operations.push(SequenceOp::Save { slot, ticket });

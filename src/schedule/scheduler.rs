@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::entry::{Entry, Phase};
 use super::event::{Effects, Event, Notice, SessionId, Submission};
+use super::grace::Grace;
 use super::pace::Pace;
 use super::prefix::PrefixIndex;
 use super::queue::FairQueue;
@@ -45,11 +46,16 @@ pub struct Scheduler {
     pub(super) prefixes: PrefixIndex,
     pub(super) reuse: Reuse,
     pub(super) pace: Pace,
+    pub(super) draft_tokens: u32,
+    drafted_tokens: u64,
+    kept_drafts: u64,
     pub(super) in_flight: Option<InFlight>,
     pub(super) epoch: u64,
     /// Sessions that were given rows and are waited for, until then.
     pub(super) awaited: usize,
-    pub(super) grace_until: Option<Instant>,
+    pub(super) grace: Option<Grace>,
+    /// The tick that was last asked for.
+    pub(super) wake_at: Option<Instant>,
     pub(super) faults: VecDeque<Instant>,
     pub(super) waiting_tokens: u64,
     pub(super) preemptions: u64,
@@ -77,10 +83,14 @@ impl Scheduler {
             prefixes: PrefixIndex::new(prefix_bytes, can.trim),
             reuse: Reuse::new(settings.prefix_bytes > 0 && can.copy && can.trim),
             pace: Pace::new(settings.target_step),
+            draft_tokens: if can.trim { settings.draft_tokens } else { 0 },
+            drafted_tokens: 0,
+            kept_drafts: 0,
             in_flight: None,
             epoch: 0,
             awaited: 0,
-            grace_until: None,
+            grace: None,
+            wake_at: None,
             faults: VecDeque::new(),
             waiting_tokens: 0,
             preemptions: 0,
@@ -93,7 +103,12 @@ impl Scheduler {
         let mut effects = Effects::default();
         match event {
             Event::Submit(submission) => self.submit(submission),
-            Event::Next { session, tokens } => self.next(session, &tokens, &mut effects),
+            Event::Next { session, tokens, drafts } => {
+                self.next(session, &tokens, drafts, &mut effects);
+                if let Some(grace) = &mut self.grace {
+                    grace.answered(now);
+                }
+            }
             Event::Pause(session) => self.pause(session),
             Event::Leave(session) => self.leave(session),
             Event::StepDone(done) => self.step_done(now, done, &mut effects),
@@ -117,6 +132,11 @@ impl Scheduler {
         self.in_flight.as_ref().map(|flight| flight.started)
     }
 
+    /// Tokens that a session may draft; 0 where the device cannot take wrong ones back.
+    pub fn draft_tokens(&self) -> u32 {
+        self.draft_tokens
+    }
+
     /// Whether prompts use what was computed for others: by saved sequences, and by copies of those
     /// that run.
     pub fn reuses(&self) -> (bool, bool) {
@@ -129,7 +149,7 @@ impl Scheduler {
         let (mut held, mut work) = (0, self.waiting_tokens);
         for entry in self.running.iter().filter_map(|id| self.entries.get(id)) {
             let to_come = entry.to_come().min(answer.saturating_sub(entry.answered()));
-            held += u64::from(entry.computed);
+            held += u64::from(entry.held());
             work += u64::from(entry.pending()) + u64::from(to_come);
         }
         Stats {
@@ -144,6 +164,8 @@ impl Scheduler {
             prefix_hit_tokens: self.reuse.hit_tokens,
             prefix_bytes: self.prefixes.bytes(),
             prefix_evictions: self.prefixes.evictions(),
+            drafted_tokens: self.drafted_tokens,
+            kept_drafts: self.kept_drafts,
             preemptions: self.preemptions,
         }
     }
@@ -156,7 +178,13 @@ impl Scheduler {
         self.entries.insert(session, entry);
     }
 
-    fn next(&mut self, session: SessionId, tokens: &[TokenId], effects: &mut Effects) {
+    fn next(
+        &mut self,
+        session: SessionId,
+        tokens: &[TokenId],
+        mut drafts: Vec<TokenId>,
+        effects: &mut Effects,
+    ) {
         let Some(entry) = self.entries.get_mut(&session) else { return };
         if entry.phase == Phase::Pending || tokens.is_empty() {
             return;
@@ -166,7 +194,19 @@ impl Scheduler {
             return;
         }
         let awaited = entry.phase == Phase::Awaiting;
-        entry.append(tokens);
+        let drafted = entry.drafted;
+        let room = self.context_tokens as usize - entry.total() as usize - tokens.len();
+        drafts.truncate(room.min(self.draft_tokens as usize));
+        let kept = entry.append(tokens, drafts);
+        if drafted > 0 {
+            entry.luck.tried(drafted, kept);
+            self.drafted_tokens += u64::from(drafted);
+            self.kept_drafts += u64::from(kept);
+        }
+        if let Some(slot) = entry.slot.filter(|_| kept < drafted) {
+            let length_tokens = entry.computed;
+            self.operations.push(SequenceOp::Trim { slot, length_tokens });
+        }
         if entry.slot.is_none() {
             self.queue.wait(session, &entry.client);
             self.waiting_tokens += u64::from(entry.total());

@@ -14,6 +14,8 @@ pub struct Settings {
     pub step_deadline: Duration,
     /// Memory for saved sequences, in bytes; 0: no prompt uses what was computed for another.
     pub prefix_bytes: u64,
+    /// Tokens that a session may draft ahead, computed where that is expected to pay; 0: none.
+    pub draft_tokens: u32,
     /// Shares of clients that compete for the device, at least 1; who is not named has 1.
     pub weights: BTreeMap<Arc<str>, u32>,
 }
@@ -53,6 +55,10 @@ pub struct Stats {
     pub prefix_bytes: u64,
     /// Saved sequences that were dropped to make room for others, since the start.
     pub prefix_evictions: u64,
+    /// Drafted tokens that were computed, since the start.
+    pub drafted_tokens: u64,
+    /// Of these, those that were right.
+    pub kept_drafts: u64,
     /// Sessions that lost their slot to another, since the start.
     pub preemptions: u64,
 }

@@ -1,17 +1,18 @@
 //! One step from its start to its end.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use super::draft::{Drafter, choose};
 use super::entry::Phase;
 use super::event::{Effects, Notice, SessionId};
+use super::grace::Grace;
+use super::pace::Measured;
 use super::plan::{Budget, Candidate, plan};
 use super::scheduler::Scheduler;
 use crate::device::{Piece, Row, StepBatch, StepCommand, StepDone};
 
-/// A session that answers within the time of a step, but never less or more than this, joins the
-/// next step.
-const GRACE_MIN: Duration = Duration::from_millis(1);
-const GRACE_MAX: Duration = Duration::from_millis(20);
+/// Of so many steps one has no drafts.
+const PLAIN_STEP_EVERY: u64 = 16;
 
 /// The step that the device is busy with.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(super) struct InFlight {
 pub(super) struct FlightPiece {
     pub(super) session: SessionId,
     pub(super) tokens: u32,
+    /// Further tokens, which may turn out wrong.
+    pub(super) drafts: u32,
     rows: u32,
 }
 
@@ -42,9 +45,11 @@ impl Scheduler {
             return;
         }
         if self.awaited > 0
-            && let Some(until) = self.grace_until.filter(|&until| now < until)
+            && let Some(until) = self.grace.and_then(|grace| grace.waits_until(now))
         {
-            effects.wake_at = Some(until);
+            // A timer that is set need not be set again at each answer: it asks again when it fires.
+            let known = self.wake_at.filter(|&at| now < at && at <= until);
+            effects.wake_at = Some(*self.wake_at.insert(known.unwrap_or(until)));
             return;
         }
         self.admit(effects);
@@ -67,17 +72,24 @@ impl Scheduler {
     }
 
     /// The next step's pieces, in the order of their slots.
-    fn pieces(&self) -> (Vec<Piece>, Vec<FlightPiece>) {
+    fn pieces(&mut self) -> (Vec<Piece>, Vec<FlightPiece>) {
         let candidates = self.candidates();
         let decoding = candidates.iter().filter(|candidate| candidate.decoding).count();
         let room = self.room.tokens().saturating_sub(self.held_tokens());
         let budget = Budget {
             tokens: self.batch_tokens_max.min(u32::try_from(room).unwrap_or(u32::MAX)),
-            further: self.pace.further_tokens(decoding),
+            further: self.pace.further_tokens(decoding, candidates.len() - decoding),
         };
         let chosen = plan(&candidates, budget);
-        let mut pieces: Vec<(Piece, FlightPiece)> =
-            chosen.iter().filter_map(|&(session, count)| self.piece(session, count)).collect();
+        let drafts = self.drafts(&chosen, budget);
+        let drafts_of = |session| {
+            let found = drafts.iter().find(|(drafter, _)| *drafter == session);
+            found.map_or(0, |&(_, count)| count)
+        };
+        let mut pieces: Vec<(Piece, FlightPiece)> = chosen
+            .iter()
+            .filter_map(|&(session, count)| self.piece(session, count, drafts_of(session)))
+            .collect();
         pieces.sort_unstable_by_key(|(piece, _)| piece.slot);
         pieces.into_iter().unzip()
     }
@@ -100,16 +112,46 @@ impl Scheduler {
         pending.collect()
     }
 
-    fn piece(&self, session: SessionId, tokens: u32) -> Option<(Piece, FlightPiece)> {
-        let entry = self.entries.get(&session)?;
-        let rows = entry.rows_in(tokens);
-        let piece = Piece {
-            slot: entry.slot?,
-            start: entry.computed,
-            tokens: entry.take_tokens(tokens),
-            rows_wanted: rows,
+    /// How many drafts of whom are worth their time in a step that holds what was chosen. Prompts
+    /// go first: their tokens are all needed. Now and then a step has none in any case, so that it
+    /// stays known what steps cost without.
+    fn drafts(&mut self, chosen: &[(SessionId, u32)], budget: Budget) -> Vec<(SessionId, u32)> {
+        if self.draft_tokens == 0 {
+            return Vec::new();
+        }
+        let mut drafters = Vec::new();
+        let mut only_decodes = !self.epoch.is_multiple_of(PLAIN_STEP_EVERY);
+        for &(session, tokens) in chosen {
+            let Some(entry) = self.entries.get_mut(&session) else { continue };
+            only_decodes &= entry.is_decoding() && tokens == entry.pending();
+            if !entry.drafts.is_empty() {
+                let drafts = u32::try_from(entry.drafts.len()).unwrap_or(u32::MAX);
+                drafters.push(Drafter { session, drafts, rate: entry.luck.rate() });
+                entry.luck.fade();
+            }
+        }
+        let tokens: u32 = chosen.iter().map(|&(_, tokens)| tokens).sum();
+        let sequences = chosen.len();
+        let ridden = tokens.saturating_sub(u32::try_from(sequences).unwrap_or(u32::MAX));
+        let most = (budget.tokens - tokens).min(budget.further.saturating_sub(ridden));
+        let Some(step) = self.pace.with_drafts(sequences).filter(|_| only_decodes) else {
+            return Vec::new();
         };
-        Some((piece, FlightPiece { session, tokens, rows }))
+        let chosen = choose(step, &drafters, most);
+        if chosen.is_empty() && !drafters.is_empty() {
+            self.pace.spared_drafts(sequences);
+        }
+        chosen
+    }
+
+    fn piece(&self, session: SessionId, tokens: u32, drafts: u32) -> Option<(Piece, FlightPiece)> {
+        let entry = self.entries.get(&session)?;
+        let rows = entry.rows_in(tokens) + drafts;
+        let mut all = entry.take_tokens(tokens);
+        all.extend(entry.drafts.iter().take(drafts as usize));
+        let piece =
+            Piece { slot: entry.slot?, start: entry.computed, tokens: all, rows_wanted: rows };
+        Some((piece, FlightPiece { session, tokens, drafts, rows }))
     }
 
     pub(super) fn step_done(&mut self, now: Instant, done: StepDone, effects: &mut Effects) {
@@ -124,10 +166,15 @@ impl Scheduler {
         }
         match done.result {
             Ok(rows) => {
-                let tokens = flight.pieces.iter().map(|piece| piece.tokens as usize).sum();
-                self.pace.measured(flight.pieces.len(), tokens, done.device_time);
+                let sum = |of: fn(&FlightPiece) -> u32| flight.pieces.iter().map(of).sum();
+                self.pace.measured(Measured {
+                    sequences: flight.pieces.len(),
+                    tokens: sum(|piece| piece.tokens),
+                    drafts: sum(|piece| piece.drafts),
+                    time: done.device_time,
+                });
                 self.room.recover();
-                self.grace_until = Some(now + done.device_time.clamp(GRACE_MIN, GRACE_MAX));
+                self.grace = Some(Grace::after(done.device_time, now));
                 let mut first_row = 0;
                 for piece in &flight.pieces {
                     let range = first_row..first_row + piece.rows as usize;
@@ -144,7 +191,8 @@ impl Scheduler {
     fn advance(&mut self, piece: &FlightPiece, rows: Vec<Row>, effects: &mut Effects) {
         let Some(entry) = self.entries.get_mut(&piece.session) else { return };
         entry.computed += piece.tokens;
-        entry.next_row += piece.rows;
+        entry.drafted = piece.drafts;
+        entry.next_row += piece.rows - piece.drafts;
         let prompt_done = entry.pending() == 0;
         if prompt_done {
             entry.phase = Phase::Awaiting;

@@ -19,6 +19,7 @@ fn settings() -> Settings {
         target_step: Duration::from_millis(20),
         step_deadline: Duration::from_secs(10),
         prefix_bytes: 1 << 20,
+        draft_tokens: 0,
         weights: BTreeMap::new(),
     }
 }
@@ -81,7 +82,11 @@ impl World {
     }
 
     fn next(&mut self, id: u64, tokens: &[TokenId]) {
-        self.event(Event::Next { session: SessionId(id), tokens: tokens.to_vec() });
+        self.event(Event::Next {
+            session: SessionId(id),
+            tokens: tokens.to_vec(),
+            drafts: Vec::new(),
+        });
     }
 
     /// Lets the grace pass.

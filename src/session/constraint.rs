@@ -88,6 +88,12 @@ impl Guide {
         self.matcher.accept_forced(token).map_err(|error| outcome_of(&error))
     }
 
+    /// How many of these tokens, one after another, it would take now.
+    pub(super) fn takes(&self, tokens: &[TokenId]) -> usize {
+        let mut after = self.matcher.fork();
+        tokens.iter().take_while(|&&token| after.accept(token).is_ok()).count()
+    }
+
     /// Whether an end token was taken as the end, not as text that the grammar asked for.
     pub(super) fn has_ended(&self) -> bool {
         self.matcher.has_ended()

@@ -1,6 +1,7 @@
 //! One generation, pure: from rows of logits to text, and every way it can end.
 
 mod constraint;
+mod draft;
 mod frame;
 mod generation;
 mod outcome;

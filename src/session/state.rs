@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::constraint::Guide;
+use super::draft::Drafter;
 use super::stops::{Scan, StopMatcher};
 use super::{Delta, Fault, Generation, Outcome, Reader, StopCause, TokenEntry, Usage};
 use crate::TokenId;
@@ -24,6 +25,9 @@ pub struct Session {
     assembler: TextAssembler,
     reader: Option<Reader>,
     stops: StopMatcher,
+    drafter: Option<Drafter>,
+    /// What may be computed together with the tokens that were fed last.
+    drafts: Vec<TokenId>,
     report: Report,
     generated: u32,
     reasoning_tokens: u32,
@@ -102,12 +106,36 @@ impl Session {
             assembler: TextAssembler::default(),
             reader,
             stops,
+            drafter: None,
+            drafts: Vec::new(),
             report,
             generated: 0,
             reasoning_tokens: 0,
             forced: 0,
             prompt_rows: 0,
         }
+    }
+
+    /// Guesses up to `most` tokens ahead; see [`Session::draft`].
+    pub fn with_drafts(mut self, most: u32) -> Self {
+        self.drafter = (most > 0).then(|| Drafter::new(&self.generation.prompt, most));
+        self
+    }
+
+    /// Guesses what follows the tokens that are fed now, as far as the grammar allows it. The
+    /// device may compute some of these together with them: the rows then come together, and those
+    /// after a wrong guess are not looked at.
+    pub fn draft(&mut self) -> &[TokenId] {
+        self.drafts.clear();
+        if let Some(drafter) = &self.drafter {
+            // The last token that may come needs no row after it.
+            let most = self.tokens_left().saturating_sub(1) as usize;
+            let draft = drafter.draft();
+            let draft = &draft[..draft.len().min(most)];
+            let taken = self.guide.as_ref().map_or(draft.len(), |guide| guide.takes(draft));
+            self.drafts.extend_from_slice(&draft[..taken]);
+        }
+        &self.drafts
     }
 
     /// Does the work that the next row need not wait for: the mask of the next token. To be called
@@ -178,8 +206,8 @@ impl Session {
     }
 
     /// Takes the next rows: those of prompt positions where [`Session::wants_prompt_rows`], then
-    /// one row at a time. `prompt_done`: the last of them is the row that the next token is drawn
-    /// from.
+    /// one row and one for each draft that was computed. `prompt_done`: the next token is drawn from
+    /// the last that is not a draft's.
     pub fn on_rows<R: AsRef<[f32]>>(&mut self, rows: &[R], prompt_done: bool) -> Progress {
         if self.wants_prompt_rows()
             && self.prompt_rows < self.generation.prompt.len()
@@ -193,13 +221,34 @@ impl Session {
         if self.generation.max_tokens == 0 {
             return self.end(Outcome::Length);
         }
-        let Some(row) = rows.last() else {
+        let drafts = std::mem::take(&mut self.drafts);
+        let computed = drafts.len().min(rows.len().saturating_sub(1));
+        let Some(first) = rows.len().checked_sub(1 + computed) else {
             return self.end(Outcome::Fault(Fault::Device("no row was delivered".to_owned())));
         };
-        match self.draw(row.as_ref()) {
-            Ok(token) => self.take(token, row.as_ref()),
+        match self.draw_all(&rows[first..], &drafts) {
+            Ok(tokens) => Progress { delta: self.report.take(), then: Then::Feed(tokens) },
             Err(outcome) => self.end(outcome),
         }
+    }
+
+    /// Draws from the first row, and from those of drafts as long as these are what was drawn.
+    fn draw_all<R: AsRef<[f32]>>(
+        &mut self,
+        rows: &[R],
+        drafts: &[TokenId],
+    ) -> Result<Vec<TokenId>, Outcome> {
+        let mut tokens = Vec::new();
+        while let Some(row) = rows.get(tokens.len())
+            && drafts.starts_with(&tokens)
+        {
+            let token = self.draw(row.as_ref())?;
+            tokens.extend(self.take_all(token, row.as_ref())?);
+        }
+        if let Some(drafter) = &mut self.drafter {
+            drafter.take(&tokens);
+        }
+        Ok(tokens)
     }
 
     /// Ends the session from outside (deadline, drain, a fault): gives out what is certain.
@@ -240,13 +289,6 @@ impl Session {
     }
 
     /// Takes a drawn token into the answer, and those that the grammar forces after it.
-    fn take(&mut self, token: TokenId, row: &[f32]) -> Progress {
-        match self.take_all(token, row) {
-            Ok(tokens) => Progress { delta: self.report.take(), then: Then::Feed(tokens) },
-            Err(outcome) => self.end(outcome),
-        }
-    }
-
     fn take_all(&mut self, token: TokenId, row: &[f32]) -> Result<Vec<TokenId>, Outcome> {
         if let Some(guide) = &mut self.guide {
             guide.accept(token)?;

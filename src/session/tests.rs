@@ -225,7 +225,7 @@ mod constrained {
         CompiledGrammar, Fuel, GrammarSource, GrammarVocabulary, Limits, Tokenize,
     };
 
-    fn held_to(source: GrammarSource, whole: bool, forced: bool) -> Constraint {
+    pub(super) fn held_to(source: GrammarSource, whole: bool, forced: bool) -> Constraint {
         let vocabulary = GrammarVocabulary::new(&byte_vocabulary());
         let limits = Limits::default();
         let mut fuel = Fuel::new(limits.compile_steps_max);
@@ -235,7 +235,7 @@ mod constrained {
         Constraint { start: grammar.matcher(), forced_by, whole }
     }
 
-    fn regex(pattern: &str) -> GrammarSource {
+    pub(super) fn regex(pattern: &str) -> GrammarSource {
         GrammarSource::Regex(pattern.to_owned())
     }
 
@@ -322,5 +322,97 @@ mod constrained {
         let logprobs = Some(LogprobsRequest { top: 0 });
         let request = Generation { constraint, logprobs, ..generation("p") };
         assert_eq!(write(request, u32::from(b'x')).3, "forced".len());
+    }
+}
+
+mod drafts {
+    use super::constrained::{held_to, regex};
+    use super::*;
+    use crate::grammar::GrammarSource;
+
+    /// A row that depends on the last token alone, so that answers come to repeat themselves.
+    fn row_after(history: &[TokenId]) -> Vec<f32> {
+        let last = history.last().map_or(7, |token| token + 31);
+        let score =
+            |token: u32| (token.wrapping_mul(2_654_435_761) ^ last.wrapping_mul(40_503)) >> 12;
+        (0..TOKENS as u32).map(|token| (score(token) % 1_000) as f32 / 40.0).collect()
+    }
+
+    /// What an answer came to.
+    #[derive(Debug, PartialEq)]
+    struct Said {
+        text: String,
+        tokens: Vec<TokenEntry>,
+        outcome: Outcome,
+        usage: Usage,
+    }
+
+    /// Lets that model answer, computing all drafts or only `some` of them; the steps it took.
+    fn answer(request: &Generation, drafts: u32, some: usize) -> (Said, usize) {
+        let mut session = session(request.clone()).with_drafts(drafts);
+        let mut history = request.prompt.to_vec();
+        let (mut text, mut tokens) = (String::new(), Vec::new());
+        let (mut tried, mut steps) = (Vec::new(), 0);
+        loop {
+            steps += 1;
+            let rows: Vec<Vec<f32>> = (0..=tried.len())
+                .map(|count| row_after(&[&history[..], &tried[..count]].concat()))
+                .collect();
+            let progress = session.on_rows(&rows, true);
+            let delta = progress.delta.unwrap_or_default();
+            text.push_str(&delta.text);
+            tokens.extend(delta.tokens);
+            match progress.then {
+                Then::Feed(fed) => history.extend(fed),
+                Then::End(outcome) => {
+                    let usage = session.usage();
+                    return (Said { text, tokens, outcome, usage }, steps);
+                }
+                Then::Wait => panic!("there is no more of the prompt"),
+            }
+            tried = session.draft().to_vec();
+            tried.truncate(some);
+        }
+    }
+
+    #[test]
+    fn an_answer_is_the_same_with_drafts_and_takes_fewer_steps() {
+        let plain = Generation { max_tokens: 80, ..generation("over and over and over") };
+        let mut warm = plain.clone();
+        (warm.sampling.temperature, warm.seed) = (0.3, 4);
+        let mut reported = warm.clone();
+        reported.logprobs = Some(LogprobsRequest { top: 2 });
+        let mut penalised = plain.clone();
+        penalised.sampling.repetition_penalty = 1.2;
+        let mut held = warm.clone();
+        held.constraint = Some(held_to(regex("(ab|cd, |ef){3,60}!"), true, true));
+        let mut object = warm.clone();
+        object.constraint = Some(held_to(GrammarSource::JsonObject, true, true));
+        let mut saved = 0;
+        for (which, request) in [plain, warm, reported, penalised, held, object].iter().enumerate()
+        {
+            let (expected, plain_steps) = answer(request, 0, 0);
+            for (drafts, some) in [(1, 1), (4, 4), (8, 8), (8, 2), (8, 0)] {
+                let (said, steps) = answer(request, drafts, some);
+                assert_eq!(said, expected, "request {which}, {drafts} drafts, {some} computed");
+                assert!(steps <= plain_steps);
+                saved += plain_steps - steps;
+            }
+        }
+        assert!(saved > 100, "only {saved} steps were saved");
+    }
+
+    #[test]
+    fn nothing_is_drafted_that_the_grammar_or_the_budget_would_not_take() {
+        let mut request = generation("xyab xyab xy");
+        request.constraint = Some(held_to(regex("xya?c"), true, false));
+        let mut held = session(request.clone()).with_drafts(8);
+        assert!(held.draft().is_empty(), "a and b follow the prompt, x has to");
+        let drafted = held.on_rows(&[row(u32::from(b'x'))], true).then;
+        assert_eq!(drafted, Then::Feed(tokens_of("x")));
+        request.constraint = None;
+        request.max_tokens = 3;
+        let mut short = session(request).with_drafts(8);
+        assert_eq!(short.draft(), tokens_of("ab"), "the third can be drawn without a draft of it");
     }
 }

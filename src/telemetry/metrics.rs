@@ -54,6 +54,8 @@ names! {
     counter PREFIX_CACHE_EVICTIONS_TOTAL = "prefix_cache_evictions_total", Count, "Saved sequences dropped to make room for others.";
     counter PREFIX_CACHE_FAILURES_TOTAL = "prefix_cache_failures_total", Count, "Sequences that could not be brought back and were computed again.";
     gauge PREFIX_CACHE_BYTES = "prefix_cache_bytes", Bytes, "Memory of the saved sequences.";
+    counter SPEC_DECODE_NUM_DRAFT_TOKENS_TOTAL = "spec_decode_num_draft_tokens_total", Count, "Guessed tokens that were computed.";
+    counter SPEC_DECODE_NUM_ACCEPTED_TOKENS_TOTAL = "spec_decode_num_accepted_tokens_total", Count, "Guessed tokens that were right.";
     counter NUM_PREEMPTIONS_TOTAL = "num_preemptions_total", Count, "Times that a session gave up its slot to another, to go on later.";
     histogram DEVICE_STEP_SECONDS = "device_step_seconds", Seconds, "Device time of a step, by phase.";
     histogram DEVICE_BATCH_SIZE = "device_batch_size", Count, "Sequences in a step.";

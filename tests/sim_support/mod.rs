@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use pleach::TokenId;
 use pleach::device::simulated::{SimulatedDevice, SimulatedSettings};
 use pleach::device::thread::Driver;
-use pleach::device::{Device, Piece, Rows, Slot, StepBatch, StepCommand, StepDone, StepFault};
+use pleach::device::{Device, Piece, Row, Rows, Slot, StepBatch, StepCommand, StepDone, StepFault};
 use pleach::schedule::{Effects, Event, Notice, Scheduler, SessionId, Settings, Submission};
 use pleach::session::Outcome;
 
@@ -22,6 +23,9 @@ pub struct Peer {
     pub prompt_rows: bool,
     /// The token that its last row chose; it owes an answer.
     pub drawn: Option<TokenId>,
+    /// Drafts that were right, before that token.
+    kept: Vec<TokenId>,
+    drafts: Vec<TokenId>,
     pub paused: bool,
     pub started: Option<Instant>,
     pub submitted: Instant,
@@ -92,6 +96,8 @@ pub struct World {
     /// How much each step's batch held: sequences and tokens.
     pub batches: Vec<(usize, usize)>,
     pub restore_faults: usize,
+    /// Every session guesses so many tokens, of which so many parts in a hundred are right.
+    pub drafts: (usize, u8),
     /// Looks at what must hold after every event, not only once a step: that costs as much as
     /// there are sessions.
     pub is_checked_always: bool,
@@ -99,6 +105,7 @@ pub struct World {
     pub is_traced: bool,
     driver: Driver,
     settings: SimulatedSettings,
+    rng: Rng,
     next_id: u64,
 }
 
@@ -120,6 +127,8 @@ impl World {
             gave_up: None,
             batches: Vec::new(),
             restore_faults: 0,
+            drafts: (0, 100),
+            rng: Rng::with_seed(7),
             is_checked_always: false,
             is_traced: false,
             driver: Driver::new(Box::new(simulated)),
@@ -158,6 +167,8 @@ impl World {
             wanted,
             prompt_rows,
             drawn: None,
+            kept: Vec::new(),
+            drafts: Vec::new(),
             paused: false,
             started: None,
             submitted: self.now,
@@ -225,11 +236,14 @@ impl World {
             }
             Notice::Rows { rows, prompt_done } => {
                 assert!(peer.drawn.is_none(), "{session:?} has not answered yet");
-                for row in &rows {
+                let tried = peer.drafts.len().min(rows.len() - 1);
+                let (certain, after_drafts) = rows.split_at(rows.len() - tried);
+                for row in certain {
                     peer.take_row(chosen(row));
                 }
                 if prompt_done {
-                    peer.drawn = Some(chosen(rows.last().unwrap()));
+                    let drawn = peer.try_drafts(chosen(certain.last().unwrap()), after_drafts);
+                    peer.drawn = Some(drawn);
                     let since = peer.last_row.replace(now).unwrap_or(now);
                     peer.gap = peer.gap.max(now - since);
                 }
@@ -254,15 +268,38 @@ impl World {
         let peer = self.peers.get_mut(&session).expect("a session that was submitted");
         let Some(drawn) = peer.drawn.take() else { return };
         peer.paused = false;
-        let mut tokens = vec![drawn];
+        let kept = peer.kept.len();
+        let mut tokens = std::mem::take(&mut peer.kept);
+        tokens.push(drawn);
         tokens.extend_from_slice(forced);
         peer.answer.extend_from_slice(&tokens);
         if peer.answer.len() >= peer.wanted {
             self.leave(session);
             return;
         }
-        peer.reference.take(&tokens[..tokens.len() - 1], 0);
-        self.event(Event::Next { session, tokens });
+        peer.reference.take(&tokens[kept..tokens.len() - 1], 0);
+        let drafts = self.guess(session);
+        self.event(Event::Next { session, tokens, drafts });
+    }
+
+    /// What a session guesses to follow.
+    fn guess(&mut self, session: SessionId) -> Vec<TokenId> {
+        let (most, right) = self.drafts;
+        let peer = self.peers.get_mut(&session).expect("a session that was submitted");
+        peer.drafts.clear();
+        if most > 0 {
+            let mut reference = Reference::new(&self.settings);
+            let all = [&peer.prompt[..], &peer.answer].concat();
+            let (last, before) = all.split_last().unwrap();
+            reference.take(before, 0);
+            let mut token = *last;
+            for _ in 0..self.rng.usize(..=most) {
+                token = reference.after(token);
+                let guess = if self.rng.u8(..100) < right { token } else { token ^ 1 };
+                peer.drafts.push(guess);
+            }
+        }
+        peer.drafts.clone()
     }
 
     pub fn leave(&mut self, session: SessionId) {
@@ -364,6 +401,19 @@ impl World {
 }
 
 impl Peer {
+    /// Goes on from the drafts as long as they are what was drawn; the token drawn last.
+    fn try_drafts(&mut self, mut drawn: TokenId, rows: &[Row]) -> TokenId {
+        for (draft, row) in std::mem::take(&mut self.drafts).into_iter().zip(rows) {
+            if draft != drawn || self.answer.len() + self.kept.len() + 1 >= self.wanted {
+                break;
+            }
+            self.kept.push(draft);
+            self.take_row(chosen(row));
+            drawn = chosen(row);
+        }
+        drawn
+    }
+
     /// A row must choose what the session's own device chooses.
     fn take_row(&mut self, found: TokenId) {
         let last = self.prompt.len() - 1;
@@ -371,7 +421,7 @@ impl Peer {
         self.rows_seen += 1;
         let token = match self.prompt.get(at) {
             Some(&token) => token,
-            None => *self.answer.last().unwrap(),
+            None => *self.kept.last().or(self.answer.last()).unwrap(),
         };
         let expected = self.reference.after(token);
         assert_eq!(
