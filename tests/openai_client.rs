@@ -6,7 +6,6 @@
 
 mod support;
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -18,7 +17,7 @@ const KEY: &str = "sk-test-4be1c9d2f07a";
 #[test]
 fn the_openai_client_gets_what_it_expects() {
     let Some(model) = support::model() else { return };
-    let Some(python) = python() else { return };
+    let Some(python) = support::python() else { return };
     let daemon = Daemon::start(&format!(
         "[model]\npath = {:?}\ncontext_tokens = 1024\n\
          [device]\nrepeatable = \"on\"\nthreads = 1\n\
@@ -43,20 +42,4 @@ fn the_openai_client_gets_what_it_expects() {
         daemon.log_text(),
     );
     daemon.all_zero();
-}
-
-/// `$PLEACH_PYTHON`, which must have `openai`, else a `python3` that happens to have it.
-fn python() -> Option<OsString> {
-    if let Some(python) = std::env::var_os("PLEACH_PYTHON") {
-        return Some(python);
-    }
-    let python = OsString::from("python3");
-    let found = Command::new(&python).args(["-c", "import openai"]).output();
-    if found.is_ok_and(|output| output.status.success()) {
-        return Some(python);
-    }
-    eprintln!(
-        "skipped: no python3 with openai (sh tests/run.sh sets one up, or set PLEACH_PYTHON)"
-    );
-    None
 }

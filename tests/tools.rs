@@ -5,7 +5,6 @@
 
 mod support;
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -103,7 +102,7 @@ fn no_call_is_read_where_none_may_be_made_and_one_where_one_is_asked_for() {
 
 #[test]
 fn the_openai_client_puts_a_streamed_call_together() {
-    let Some(python) = python() else { return };
+    let Some(python) = support::python() else { return };
     let folder = tempfile::tempdir().unwrap();
     let daemon = daemon(folder.path());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/openai_tools.py");
@@ -132,20 +131,4 @@ fn an_unknown_chat_format_is_refused_by_name() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());
     assert!(said.contains("model.chat_format") && said.contains("hermes_json"), "{said}");
-}
-
-/// `$PLEACH_PYTHON`, which must have `openai`, else a `python3` that happens to have it.
-fn python() -> Option<OsString> {
-    if let Some(python) = std::env::var_os("PLEACH_PYTHON") {
-        return Some(python);
-    }
-    let python = OsString::from("python3");
-    let found = Command::new(&python).args(["-c", "import openai"]).output();
-    if found.is_ok_and(|output| output.status.success()) {
-        return Some(python);
-    }
-    eprintln!(
-        "skipped: no python3 with openai (sh tests/run.sh sets one up, or set PLEACH_PYTHON)"
-    );
-    None
 }

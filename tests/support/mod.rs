@@ -4,6 +4,7 @@
 
 pub mod http;
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -35,6 +36,28 @@ pub fn model() -> Option<PathBuf> {
         return None;
     }
     Some(path)
+}
+
+/// `$PLEACH_PYTHON`, which must have `openai`, else a `python3` that happens to have it.
+pub fn python() -> Option<OsString> {
+    if let Some(python) = std::env::var_os("PLEACH_PYTHON") {
+        return Some(python);
+    }
+    let python = OsString::from("python3");
+    let found = Command::new(&python).args(["-c", "import openai"]).output();
+    if found.is_ok_and(|output| output.status.success()) {
+        return Some(python);
+    }
+    eprintln!(
+        "skipped: no python3 with openai (sh tests/run.sh sets one up, or set PLEACH_PYTHON)"
+    );
+    None
+}
+
+/// How many requests a test sends: `$PLEACH_TEST_REQUESTS`, else so many.
+pub fn requests(default: usize) -> usize {
+    let count = std::env::var("PLEACH_TEST_REQUESTS");
+    count.map_or(default, |count| count.parse().expect("PLEACH_TEST_REQUESTS is a number"))
 }
 
 impl Daemon {
