@@ -912,8 +912,12 @@ fn no_key_is_begun_that_cannot_come() {
         r#"{"properties":{"foo":{"type":"null"}},"patternProperties":{"^x-":{}},"additionalProperties":false}"#,
         any,
     );
-    assert!(writes(&used, r#"{"foo":null,"x"#));
-    assert!(!writes(&used, r#"{"foo":null,"f"#), "`foo` is there already");
+    let begins = |text: &str| {
+        let mut matcher = used.matcher();
+        text.bytes().all(|byte| matcher.accept(byte.into()).is_ok())
+    };
+    assert!(begins(r#"{"foo":null,"x"#));
+    assert!(!begins(r#"{"foo":null,"f"#), "`foo` is there already");
     let accents =
         schema_with(r#"{"properties":{"é":{},"è":{},"b":{}},"additionalProperties":false}"#, any);
     let begun = "{\"é\":1,\"è\":1,\"\u{e9}".as_bytes();

@@ -68,7 +68,7 @@ impl GrammarCache {
     ) -> Result<Arc<CompiledGrammar>, GrammarError> {
         let mut fuel = Fuel::with_stop(self.limits.compile_steps_max, stopped);
         let result = CompiledGrammar::compile(source, &self.vocabulary, &self.limits, &mut fuel);
-        if !matches!(result, Err(GrammarError::Limit(LimitError::Stopped))) {
+        if !result.as_ref().is_err_and(GrammarError::is_stopped) {
             self.insert(source.clone(), result.clone());
         }
         result
@@ -114,6 +114,7 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grammar::json_schema::SchemaOptions;
     use crate::vocab::byte_vocabulary;
 
     fn cache(bytes_max: usize) -> GrammarCache {
@@ -139,10 +140,21 @@ mod tests {
     #[test]
     fn what_the_caller_stopped_is_not_remembered() {
         let cache = cache(1 << 20);
-        let large = GrammarSource::Choice((0..20_000).map(|n| n.to_string()).collect());
-        let stopped = cache.compile(&large, &|| true);
-        assert!(matches!(stopped, Err(GrammarError::Limit(LimitError::Stopped))));
-        assert!(cache.get(&large).is_none());
+        let choices = GrammarSource::Choice((0..20_000).map(|n| n.to_string()).collect());
+        // Stopped while the schema is read, which is an error of schemas.
+        let properties: Vec<_> =
+            (0..20_000).map(|n| format!(r#""p{n}":{{"minimum":{n}}}"#)).collect();
+        let schema = GrammarSource::JsonSchema {
+            schema: format!(r#"{{"properties":{{{}}}}}"#, properties.join(",")),
+            options: SchemaOptions::default(),
+        };
+        for source in [choices, schema] {
+            let error = cache.compile(&source, &|| true).unwrap_err();
+            assert!(error.is_stopped(), "{error:?}");
+            assert!(error.clone().within("tools[0]").is_stopped());
+            assert!(cache.get(&source).is_none());
+        }
+        assert!(!cache.compile(&regex("("), &|| true).unwrap_err().is_stopped());
     }
 
     #[test]

@@ -96,6 +96,17 @@ pub enum GrammarError {
 }
 
 impl GrammarError {
+    /// Whether the caller's stop function ended the work: another time it may be done.
+    pub fn is_stopped(&self) -> bool {
+        match self {
+            Self::Limit(limit) | Self::Schema(SchemaError::Limit(limit)) => {
+                *limit == LimitError::Stopped
+            }
+            Self::Within { error, .. } => error.is_stopped(),
+            _ => false,
+        }
+    }
+
     /// The same, of a part that comes from `place`; an inner place is nearer.
     pub(super) fn within(self, place: &str) -> Self {
         match self {
