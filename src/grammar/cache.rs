@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::compiled::CompiledGrammar;
-use super::error::{GrammarError, LimitError};
+use super::error::GrammarError;
 use super::limits::{Fuel, Limits};
 use super::source::GrammarSource;
 use super::vocabulary::GrammarVocabulary;

@@ -39,12 +39,18 @@ enum Need {
     KeyAndEnd(KeyId),
 }
 
+/// Tokens that many places share, and what they need.
+type Base = (Arc<[u32]>, Need);
+
+/// A place, if only walks can tell: none.
+type FoundPlace = Option<Arc<KeyPlace>>;
+
 /// What the tokens need that may come at one place in a key.
 #[derive(Debug)]
 struct KeyPlace {
     machine: u32,
     /// Tokens that many places share, and what they need here.
-    base: Option<(Arc<[u32]>, Need)>,
+    base: Option<Base>,
     /// Those of them that do not count, ascending: they need something else, or are not allowed.
     except: Box<[TokenId]>,
     groups: Box<[(Need, Box<[TokenId]>)]>,
@@ -60,7 +66,7 @@ struct KeyPlace {
 #[derive(Default)]
 pub(crate) struct KeyPlaces {
     /// By node, and by whether a free key may come.
-    places: Mutex<FxHashMap<(NodeId, bool), Option<Arc<KeyPlace>>>>,
+    places: Mutex<FxHashMap<(NodeId, bool), FoundPlace>>,
     ends: Mutex<FxHashMap<(NodeId, u32), Arc<Ends>>>,
 }
 
@@ -258,7 +264,7 @@ struct Met {
 
 impl Met {
     fn push(&mut self, is_met: bool) {
-        if self.len % 64 == 0 {
+        if self.len.is_multiple_of(64) {
             self.bits.push(0);
         }
         self.bits[self.len / 64] |= u64::from(is_met) << (self.len % 64);

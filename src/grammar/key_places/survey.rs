@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::ends::{Ends, Sees};
-use super::{KeyPlace, MaskMaker, Need};
+use super::{Base, KeyPlace, MaskMaker, Need};
 use crate::TokenId;
 use crate::grammar::error::LimitError;
 use crate::grammar::limits::Fuel;
@@ -114,7 +114,7 @@ fn no_tails(token: TokenId) -> SmallVec<[TokenId; 1]> {
 impl Survey<'_, '_> {
     /// The place where the key is a free one: tokens of plain characters lead back to it, the
     /// others are told apart by what comes after such characters.
-    fn free(&mut self, node: NodeId) -> Result<Option<(Arc<[u32]>, Need)>, LimitError> {
+    fn free(&mut self, node: NodeId) -> Result<Option<Base>, LimitError> {
         let program = self.maker.automaton.program();
         let split = program.char_loop(node).and_then(|it| self.maker.vocabulary.split(it.chars));
         let Some(split) = split else { return Ok(None) };
@@ -292,7 +292,7 @@ impl Survey<'_, '_> {
         self.value_bytes = self.value_bytes.max(like.value_bytes);
     }
 
-    fn finish(mut self, base: Option<(Arc<[u32]>, Need)>) -> KeyPlace {
+    fn finish(mut self, base: Option<Base>) -> KeyPlace {
         let twins = self.maker.vocabulary.twins();
         for &(token, twin) in twins {
             if self.moved.contains(&token) {
