@@ -133,13 +133,17 @@ class Asker:
 
     def streamed(self, fields):
         pieces, done = collections.defaultdict(str), {}
-        with self.client.chat.completions.stream(model=self.model, **fields) as stream:
-            for event in stream:
-                if event.type == "tool_calls.function.arguments.delta":
-                    pieces[event.index] += event.arguments_delta
-                elif event.type == "tool_calls.function.arguments.done":
-                    done[event.index] = event.arguments
-            choice = stream.get_final_completion().choices[0]
+        try:
+            with self.client.chat.completions.stream(model=self.model, **fields) as stream:
+                for event in stream:
+                    if event.type == "tool_calls.function.arguments.delta":
+                        pieces[event.index] += event.arguments_delta
+                    elif event.type == "tool_calls.function.arguments.done":
+                        done[event.index] = event.arguments
+                choice = stream.get_final_completion().choices[0]
+        except openai.LengthFinishReasonError as error:
+            # The client's stream goes no further than an answer that ends by its length.
+            return error.completion.choices[0]
         final = {index: call.function.arguments for index, call in enumerate(choice.message.tool_calls or [])}
         assert done == final, f"done events {done}, in the end {final}"
         assert dict(pieces) == final, f"pieces {dict(pieces)}, in the end {final}"
@@ -171,8 +175,7 @@ class Asker:
         kind = MUST[(index + index // SCHEMAS) % len(MUST)]
         extra, may_be_many = kind(tool)
         fields = self.fields(index, tool, **extra)
-        # The client's stream refuses an answer that ends by its length, which one of several may.
-        choice = self.whole(fields) if may_be_many else self.ask(index, fields)
+        choice = self.ask(index, fields)
         calls = choice.message.tool_calls or []
         what = f"{kind.__name__} {index}: {choice}"
         # Where another call may follow, only the model ends the turn; the calls are complete anyway.
