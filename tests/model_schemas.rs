@@ -57,7 +57,7 @@ fn calls_of_many_schemas_by_the_openai_client() {
     let output = Command::new(python)
         .arg(tests.join("python/openai_tool_schemas.py"))
         .arg(format!("http://{}/v1", daemon.address))
-        .arg(support::requests(40).to_string())
+        .arg(support::requests(12).to_string())
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -76,7 +76,7 @@ fn calls_of_many_schemas_by_the_openai_client() {
         .collect();
     println!("{}{} calls, {} not valid", said, calls.len(), faults.len());
     assert!(faults.is_empty(), "{}", faults.join("\n"));
-    assert!(calls.len() >= support::requests(40));
+    assert!(calls.len() >= support::requests(12));
     daemon.all_zero();
 }
 
