@@ -2,7 +2,8 @@
 //! are judged by a validator that knows nothing of the grammar. Skipped, with a line that says so,
 //! where the machine has no model, no Python with `openai`, or no sample of schemas.
 //!
-//! `PLEACH_TEST_REQUESTS=200` sends as many requests as the figures in the docs were taken with.
+//! `PLEACH_TEST_REQUESTS=200` sends so many requests; by default they are few, since each takes
+//! seconds.
 
 #![cfg(feature = "ggml")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
