@@ -11,13 +11,13 @@ use std::sync::Arc;
 
 use dialect_support::Dialect;
 use pleach::grammar::explain::check_text;
-use pleach::grammar::json_schema::{SchemaError, SchemaOptions};
-use pleach::grammar::{CompiledGrammar, GrammarError, GrammarVocabulary};
+use pleach::grammar::json_schema::SchemaOptions;
+use pleach::grammar::{CompiledGrammar, GrammarVocabulary};
 use pleach::vocab::{Vocabulary, byte_vocabulary};
 use schema_support::random::Draw;
 use schema_support::texts::{Strict, is_plain, sorted};
-use schema_support::vocabulary_of_model;
 use schema_support::walk::Walk;
+use schema_support::{Refused, refused, vocabulary_of_model};
 use serde_json::Value;
 
 /// Schemas tried, unless `PLEACH_DIALECT_CASES` says how many: with all bytes, with a model's tokens.
@@ -52,21 +52,13 @@ fn check(seed: u64, dialect: &Dialect, tokens: &Tokens, seen: &mut Seen) {
         SchemaOptions { any_order: draw.once_in(4), compact: draw.once_in(4), ..dialect.options() };
     let grammar = match dialect.try_compile(&schema, options, &tokens.grammar) {
         Ok(grammar) => grammar,
-        Err(
-            GrammarError::MatchesNothing { .. }
-            | GrammarError::Schema(SchemaError::Unsatisfiable { .. }),
-        ) => {
-            seen.nothing += 1;
+        Err(error) => {
+            match refused(&error, &what) {
+                Refused::Nothing => seen.nothing += 1,
+                Refused::Beyond => seen.refused += 1,
+            }
             return;
         }
-        Err(
-            GrammarError::Schema(SchemaError::Inexact { .. } | SchemaError::Limit(_))
-            | GrammarError::Limit(_),
-        ) => {
-            seen.refused += 1;
-            return;
-        }
-        Err(error) => panic!("{what}: {error}"),
     };
     seen.compiled += 1;
     let walk = Walk { what: &what, vocabulary: &tokens.vocabulary };

@@ -173,6 +173,11 @@ impl Automaton {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// Counts memory that is kept beside the states and goes with them.
+    pub(crate) fn add_bytes(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// States met so far.
     pub(crate) fn len(&self) -> usize {
         self.configs.len()

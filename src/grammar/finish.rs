@@ -344,14 +344,27 @@ fn level_step(
     fuel: &mut Fuel<'_>,
 ) -> Result<Option<(Symbol, ConfigId)>, LimitError> {
     let config = automaton.config(at);
-    let classes = &grammar.program().classes;
     // Another class each time: keys that were made longer before are not met again.
     let first = config.items.first().map_or(0, |item| *item as usize);
+    let mut is_level = |byte: u8, bytes: u32| bytes <= config.finish_bytes && takes(config, byte);
+    byte_step(grammar, automaton, (at, first), &mut is_level, fuel)
+}
+
+/// A byte, one of each class from some class on, that leads to where a test holds: of the byte, and
+/// of the bytes that it then takes to finish.
+fn byte_step(
+    grammar: &CompiledGrammar,
+    automaton: &Automaton,
+    (at, first_class): (ConfigId, usize),
+    is_it: &mut dyn FnMut(u8, u32) -> bool,
+    fuel: &mut Fuel<'_>,
+) -> Result<Option<(Symbol, ConfigId)>, LimitError> {
+    let config = automaton.config(at);
+    let classes = &grammar.program().classes;
     for offset in 0..classes.len() {
-        let byte = classes.representative((first + offset) % classes.len());
+        let byte = classes.representative((first_class + offset) % classes.len());
         let to = automaton.edge(config, byte, fuel)?.to;
-        let is_level = to != DEAD && automaton.config(to).finish_bytes <= config.finish_bytes;
-        if is_level && takes(config, byte) {
+        if to != DEAD && is_it(byte, automaton.config(to).finish_bytes) {
             return Ok(Some((Symbol::Byte(byte), to)));
         }
     }
@@ -367,14 +380,9 @@ fn shorter_step(
     fuel: &mut Fuel<'_>,
 ) -> Result<Option<(Symbol, ConfigId)>, LimitError> {
     let config = automaton.config(at);
-    let classes = &grammar.program().classes;
-    for class in 0..classes.len() {
-        let byte = classes.representative(class);
-        let to = automaton.edge(config, byte, fuel)?.to;
-        let is_shorter = to != DEAD && automaton.config(to).finish_bytes < config.finish_bytes;
-        if is_shorter && takes(config, byte) {
-            return Ok(Some((Symbol::Byte(byte), to)));
-        }
+    let mut is_shorter = |byte: u8, bytes: u32| bytes < config.finish_bytes && takes(config, byte);
+    if let Some(step) = byte_step(grammar, automaton, (at, 0), &mut is_shorter, fuel)? {
+        return Ok(Some(step));
     }
     if !config.has_token_items {
         return Ok(None);

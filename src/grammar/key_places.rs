@@ -70,6 +70,14 @@ pub(crate) struct KeyPlaces {
     ends: Mutex<FxHashMap<(NodeId, u32), Arc<Ends>>>,
 }
 
+impl KeyPlace {
+    /// Bytes of memory it takes, about; masks count for the vocabulary.
+    fn bytes(&self) -> usize {
+        let groups = self.groups.iter().map(|(_, tokens)| size_of_val(&**tokens));
+        size_of::<Self>() + size_of_val(&*self.except) + groups.sum::<usize>()
+    }
+}
+
 impl MaskMaker<'_> {
     /// The mask of a state in which nothing but a key is open, if it is one of which the needs can
     /// be told.
@@ -141,6 +149,7 @@ impl MaskMaker<'_> {
             }
         }
         let place = self.survey(node, is_free, fuel)?.map(Arc::new);
+        self.automaton.add_bytes(place.as_ref().map_or(0, |place| place.bytes()));
         let mut known = places.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(known.entry((node, is_free)).or_insert(place).clone())
     }

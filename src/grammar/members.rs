@@ -545,7 +545,19 @@ impl Default for Progresses {
     }
 }
 
+/// Facts that are remembered, at most; they can be found again.
+const FACTS_MAX: usize = 16_384;
+
 impl Progresses {
+    /// Bytes of memory it takes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        /// A progress with its place in the set, and facts with theirs.
+        const EACH: (usize, usize) = (size_of::<Progress>() + 16, size_of::<Facts>() + 48);
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner).len();
+        known * EACH.0 + facts * EACH.1
+    }
+
     /// The number of the progress before any member.
     pub(crate) const START: u32 = 0;
     /// Stands for any progress: whatever may be possible is.
@@ -566,6 +578,9 @@ impl Progresses {
     /// What the progress with a number means for an object, given with its own number.
     pub(crate) fn facts(&self, machine: &Machine, of: u32, number: u32) -> Arc<Facts> {
         let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        if facts.len() >= FACTS_MAX {
+            facts.clear();
+        }
         let found = facts.entry((of, number)).or_insert_with(|| {
             Arc::new(match number {
                 Self::ANY => machine.facts_of_any(),

@@ -334,6 +334,8 @@ impl Program {
             + self.loops.len() * size_of::<CountedLoop>()
             + self.char_loops.len() * size_of::<(NodeId, CharLoop)>()
             + self.roles.len() * size_of::<Role>()
+            + self.key_sets.len() * size_of::<u32>()
+            + self.progresses.bytes()
     }
 }
 

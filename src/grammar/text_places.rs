@@ -5,6 +5,7 @@
 //! place, and for the languages that all schemas share, once for the vocabulary; what follows a
 //! closing quote is found once for each place that it leads to.
 
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
@@ -24,14 +25,14 @@ use crate::TokenId;
 
 /// Nodes of the vocabulary's tree that are looked at, before a place is left to a walk over shapes.
 const STEPS_MAX: u32 = 30_000;
-/// Sets of characters whose texts are remembered.
-const CHAR_RANGES_MAX: usize = 64;
+/// Steps that cost as much as one of a walk over states.
+const STEPS_PER_PAYMENT: u32 = 8;
+/// Places that a vocabulary remembers of one kind, at most: each takes up to some tens of kilobytes.
+const SHARED_MAX: usize = 512;
 /// Nodes of the graph of a string of any characters.
 const STRING_NODES_MAX: usize = 64;
 /// Bytes that the longest character lacks when it has begun.
 const CHARACTER_BYTES_MAX: u32 = 12;
-/// What it costs to look at the tokens with quotes.
-const QUOTED_STEPS: u32 = 2_000;
 /// Characters that lead back to their place, from which on a walk over shapes takes less time.
 const LOOP_CHARS_MAX: u32 = 16;
 
@@ -92,21 +93,24 @@ struct Rests {
     finish_bytes: u32,
 }
 
+/// What was found out under keys; `None`: only walks can tell.
+type Known<K, V> = Mutex<FxHashMap<K, Option<Arc<V>>>>;
+
 /// What is known of texts and of what follows them.
 #[derive(Default)]
 pub(crate) struct TextPlaces {
-    places: Mutex<FxHashMap<NodeId, Option<Arc<TextPlace>>>>,
-    rests: Mutex<FxHashMap<ConfigId, Option<Arc<Rests>>>>,
+    places: Known<NodeId, TextPlace>,
+    rests: Known<ConfigId, Rests>,
 }
 
 /// Tokens that stay within texts of some characters only, in any order.
-pub(crate) type TextsOf = Mutex<FxHashMap<CharRanges, Arc<TextPlace>>>;
+pub(crate) type TextsOf = Known<CharRanges, TextPlace>;
 
 /// Places in strings of any characters, by the form of their graph.
-pub(crate) type StringPlaces = Mutex<FxHashMap<Box<[u32]>, Arc<TextPlace>>>;
+pub(crate) type StringPlaces = Known<Box<[u32]>, TextPlace>;
 
 /// Places of the languages that all grammars share, by language and state.
-pub(crate) type SharedPlaces = Mutex<FxHashMap<(u32, u32), Option<Arc<TextPlace>>>>;
+pub(crate) type SharedPlaces = Known<(u32, u32), TextPlace>;
 
 impl MaskMaker<'_> {
     /// The mask of a state in which a text is open and nothing else, and the height of the lowest
@@ -131,7 +135,7 @@ impl MaskMaker<'_> {
             }
             None if is_string(program, frame.node) => {
                 let bytes_max = program.costs[frame.node as usize] + CHARACTER_BYTES_MAX;
-                (self.string_place(frame.node)?, frame.node, bytes_max)
+                (self.string_place(frame.node, fuel)?, frame.node, bytes_max)
             }
             None => return Ok(None),
         };
@@ -160,29 +164,45 @@ impl MaskMaker<'_> {
     ) -> Result<Option<Arc<TextPlace>>, LimitError> {
         let node = text.nodes[state as usize];
         if let Some(language) = text.shared {
-            return find(&self.vocabulary.text_places, (language, state), || {
+            let known = &self.vocabulary.text_places;
+            return find(known, &(language, state), SHARED_MAX, || {
                 self.text_survey(text, node, fuel)
             });
         }
-        find(&self.cache.texts.places, node, || self.text_survey(text, node, fuel))
+        find(&self.cache.texts.places, &node, usize::MAX, || {
+            let place = self.text_survey(text, node, fuel)?;
+            self.automaton.add_bytes(place.as_ref().map_or(0, TextPlace::bytes));
+            Ok(place)
+        })
     }
 
     /// The place in a string of any characters, which is the same in all grammars that write such
     /// strings alike.
-    fn string_place(&self, node: NodeId) -> Result<Option<Arc<TextPlace>>, LimitError> {
+    fn string_place(
+        &self,
+        node: NodeId,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Option<Arc<TextPlace>>, LimitError> {
         let program = self.automaton.program();
         let Some((form, after)) = form_of(program, node) else { return Ok(None) };
-        let known = &self.vocabulary.string_places;
-        if let Some(known) = known.lock().unwrap_or_else(PoisonError::into_inner).get(&*form) {
-            return Ok(Some(Arc::clone(known)));
-        }
+        find(&self.vocabulary.string_places, &form, SHARED_MAX, || {
+            let survey = self.survey_from(node, after, (false, u32::MAX));
+            fuel.spend((u32::MAX - survey.steps_left) / STEPS_PER_PAYMENT)?;
+            Ok(Some(survey.finish()))
+        })
+    }
+
+    /// All tokens from a node of a text on, or just those with a quote, in so many steps.
+    fn survey_from(
+        &self,
+        node: NodeId,
+        after: NodeId,
+        (only_quoted, steps_left): (bool, u32),
+    ) -> TextSurvey<'_> {
         let (inside, quoted) = (Vec::new(), Vec::new());
-        let (only_quoted, steps_left) = (false, u32::MAX);
         let mut survey = TextSurvey { maker: self, after, only_quoted, steps_left, inside, quoted };
         survey.walk(node, None);
-        let place = Arc::new(survey.finish());
-        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Some(Arc::clone(known.entry(form).or_insert(place))))
+        survey
     }
 
     /// Looks at all tokens from a place in a text.
@@ -201,34 +221,17 @@ impl MaskMaker<'_> {
             return Ok(None);
         }
         let is_shared = text.shared.is_some() || text.takes.is_some();
-        let steps_left = if is_shared { u32::MAX } else { STEPS_MAX };
-        let survey = |only_quoted| {
-            let (inside, quoted) = (Vec::new(), Vec::new());
-            let mut survey =
-                TextSurvey { maker: self, after, only_quoted, steps_left, inside, quoted };
-            survey.walk(node, None);
-            survey
+        let steps_max = if is_shared { u32::MAX } else { STEPS_MAX };
+        let mut survey = |only_quoted| {
+            let survey = self.survey_from(node, after, (only_quoted, steps_max));
+            fuel.spend((steps_max - survey.steps_left) / STEPS_PER_PAYMENT)?;
+            Ok((survey.steps_left > 0).then(|| survey.finish()))
         };
-        let Some(takes) = &text.takes else {
-            let survey = survey(false);
-            fuel.spend((STEPS_MAX - survey.steps_left.min(STEPS_MAX)) / 8)?;
-            return Ok((survey.steps_left > 0).then(|| survey.finish()));
-        };
+        let Some(takes) = &text.takes else { return survey(false) };
         // What stays within is the same for all such texts and at all places.
-        let known = &self.vocabulary.texts_of;
-        let known = || known.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = known().get(takes).cloned();
-        let all = all.unwrap_or_else(|| {
-            let found = Arc::new(survey(false).finish());
-            let mut known = known();
-            if known.len() >= CHAR_RANGES_MAX {
-                known.clear();
-            }
-            Arc::clone(known.entry(takes.clone()).or_insert(found))
-        });
-        let quoted = survey(true).finish().quoted;
-        fuel.spend(QUOTED_STEPS)?;
-        Ok(Some(TextPlace { many: all.many.clone(), few: all.few.clone(), quoted }))
+        let all = find(&self.vocabulary.texts_of, takes, SHARED_MAX, || survey(false))?;
+        let (Some(all), Some(place)) = (all, survey(true)?) else { return Ok(None) };
+        Ok(Some(TextPlace { many: all.many.clone(), few: all.few.clone(), ..place }))
     }
 
     /// What may come after the quote that closes the text of an item.
@@ -242,7 +245,7 @@ impl MaskMaker<'_> {
         let Node::Switch(span) = program.nodes[quote as usize] else { return Ok(None) };
         let Some(next) = program.follow(span, b'"') else { return Ok(None) };
         let edge = self.automaton.beside(item, next, fuel)?;
-        let found = find(&self.cache.texts.rests, edge.to, || {
+        let found = find(&self.cache.texts.rests, &edge.to, usize::MAX, || {
             let key_ends = self.vocabulary.key_ends();
             let mut alive = vec![0u64; key_ends.count.div_ceil(64)];
             alive[0] |= 1;
@@ -254,6 +257,7 @@ impl MaskMaker<'_> {
                 Ok(())
             };
             let floor = super::walk::walk(self.automaton, &key_ends.rests, start, fuel, set)?;
+            self.automaton.add_bytes(size_of::<Rests>() + size_of_val(&*alive));
             Ok(Some(Rests { alive: alive.into(), floor, finish_bytes }))
         })?;
         // The step over the quote is the item's own.
@@ -268,18 +272,22 @@ impl MaskMaker<'_> {
     }
 }
 
-/// What is known under a key, or else is found now.
-fn find<K: std::hash::Hash + Eq + Copy, V>(
-    known: &Mutex<FxHashMap<K, Option<Arc<V>>>>,
-    key: K,
+/// What is known under a key, or else is found now. All that is known goes when it is too much.
+fn find<K: Hash + Eq + Clone, V>(
+    known: &Known<K, V>,
+    key: &K,
+    most: usize,
     find: impl FnOnce() -> Result<Option<V>, LimitError>,
 ) -> Result<Option<Arc<V>>, LimitError> {
-    if let Some(known) = known.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+    if let Some(known) = known.lock().unwrap_or_else(PoisonError::into_inner).get(key) {
         return Ok(known.clone());
     }
     let found = find()?.map(Arc::new);
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(known.entry(key).or_insert(found).clone())
+    if known.len() >= most {
+        known.clear();
+    }
+    Ok(known.entry(key.clone()).or_insert(found).clone())
 }
 
 /// Characters by which a place leads back to itself.
@@ -395,6 +403,12 @@ impl TextSurvey<'_> {
 }
 
 impl TextPlace {
+    /// Bytes of memory it takes, about.
+    fn bytes(&self) -> usize {
+        let many = self.many.as_ref().map_or(0, |many| size_of_val(&**many));
+        size_of::<Self>() + many + size_of_val(&*self.few) + size_of_val(&*self.quoted)
+    }
+
     /// The tokens that may come, but for the many; ascending.
     fn tokens(&self, rests: &Rests) -> Vec<TokenId> {
         let is_alive = |rest: RestId| rests.alive[rest as usize / 64] >> (rest % 64) & 1 == 1;
@@ -402,5 +416,59 @@ impl TextPlace {
         let mut tokens: Vec<TokenId> = self.few.iter().copied().chain(ended).collect();
         tokens.sort_unstable();
         tokens
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grammar::{CompiledGrammar, GrammarSource, GrammarVocabulary, Limits};
+    use crate::vocab::byte_vocabulary;
+
+    #[test]
+    fn what_a_vocabulary_remembers_of_strings_is_bounded() {
+        let vocabulary = GrammarVocabulary::new(&byte_vocabulary());
+        let limits = Limits::default();
+        let mut forms = 0;
+        for (first, second) in (b'a'..=b'z').flat_map(|a| (b'A'..=b'Z').map(move |b| (a, b))) {
+            let (first, second) = (char::from(first), char::from(second));
+            let plain = format!(r#"[^"\\{first}{second}]"#);
+            let gbnf = format!(r#"root ::= "\"" ({plain} | "\\" ["\\])* "\"""#);
+            let mut fuel = Fuel::new(limits.compile_steps_max);
+            let source = GrammarSource::Gbnf(gbnf);
+            let grammar = CompiledGrammar::compile(&source, &vocabulary, &limits, &mut fuel);
+            let mut matcher = grammar.unwrap().matcher();
+            matcher.accept(b'"'.into()).unwrap();
+            let mask = matcher.mask().unwrap();
+            let allowed = |character: char| mask.contains(character as TokenId);
+            assert!(allowed('0') && allowed('"') && !allowed(first) && !allowed(second));
+            forms += 1;
+            let known = vocabulary.string_places.lock().unwrap().len();
+            assert!(known <= SHARED_MAX && known <= forms, "{known} of {forms}");
+            assert!(known > 0, "such strings are remembered at all");
+        }
+        assert!(forms > SHARED_MAX);
+    }
+
+    #[test]
+    fn places_count_as_memory_of_their_grammar() {
+        let vocabulary = GrammarVocabulary::new(&byte_vocabulary());
+        let limits = Limits::default();
+        let mut fuel = Fuel::new(limits.compile_steps_max);
+        let schema = r#"{"properties":{"abc":{"type":"string","pattern":"^[0-9]{3}-[a-f]{2}$"}}}"#;
+        let options = crate::grammar::json_schema::SchemaOptions::default();
+        let source = GrammarSource::JsonSchema { schema: schema.into(), options };
+        let grammar = CompiledGrammar::compile(&source, &vocabulary, &limits, &mut fuel).unwrap();
+        let mut matcher = grammar.matcher();
+        let mut grew = [false; 2];
+        for (byte, place) in br#"{"abc":"012-"#.iter().zip([9, 9, 0, 9, 9, 9, 9, 9, 1, 9, 9, 9]) {
+            matcher.accept((*byte).into()).unwrap();
+            let before = grammar.size();
+            matcher.mask().unwrap();
+            if let Some(grew) = grew.get_mut(place) {
+                *grew = grammar.size().bytes > before.bytes;
+            }
+        }
+        assert_eq!(grew, [true; 2]);
     }
 }

@@ -143,7 +143,10 @@ class Asker:
                 choice = stream.get_final_completion().choices[0]
         except openai.LengthFinishReasonError as error:
             # The client's stream goes no further than an answer that ends by its length.
-            return error.completion.choices[0]
+            choice = error.completion.choices[0]
+            for index, call in enumerate(choice.message.tool_calls or []):
+                assert call.function.arguments.startswith(pieces[index]), f"{pieces[index]} of {call}"
+            return choice
         final = {index: call.function.arguments for index, call in enumerate(choice.message.tool_calls or [])}
         assert done == final, f"done events {done}, in the end {final}"
         assert dict(pieces) == final, f"pieces {dict(pieces)}, in the end {final}"

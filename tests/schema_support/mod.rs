@@ -74,6 +74,26 @@ pub fn schema_with(schema: &str, options: SchemaOptions) -> Arc<CompiledGrammar>
     try_schema(schema, options).unwrap_or_else(|error| panic!("{}: {error}", short(schema)))
 }
 
+/// Why a schema is rightly refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It allows nothing.
+    Nothing,
+    /// It cannot be followed exactly, or costs too much.
+    Beyond,
+}
+
+/// Why a schema that is well-formed was refused; fails if it was called wrong.
+pub fn refused(error: &GrammarError, what: &dyn std::fmt::Display) -> Refused {
+    match error {
+        GrammarError::MatchesNothing { .. }
+        | GrammarError::Schema(SchemaError::Unsatisfiable { .. }) => Refused::Nothing,
+        GrammarError::Schema(SchemaError::Inexact { .. } | SchemaError::Limit(_))
+        | GrammarError::Limit(_) => Refused::Beyond,
+        error => panic!("{what}: {error}"),
+    }
+}
+
 /// Whether a text can be written as an answer, byte by byte.
 pub fn writes(grammar: &Arc<CompiledGrammar>, text: &str) -> bool {
     let mut matcher = grammar.matcher();
