@@ -1,6 +1,8 @@
 //! What every kind of grammar is lowered to first: hash-consed expressions and named rules.
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::free_text::FreeText;
@@ -12,6 +14,13 @@ use crate::TokenId;
 /// An expression of an [`ExprPool`]. Equal expressions of a pool have equal ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExprId(u32);
+
+impl ExprId {
+    /// Position of the expression in its pool.
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// A rule of an [`ExprPool`]; the only way for an expression to contain itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -211,13 +220,19 @@ pub struct Rule {
 #[derive(Clone, Debug)]
 pub struct ExprPool {
     exprs: Vec<Expr>,
-    ids: FxHashMap<Expr, ExprId>,
+    ids: HashTable<ExprId>,
     rules: Vec<Rule>,
     texts: Vec<Arc<TextMachine>>,
-    members: Vec<Members>,
+    members: Vec<Arc<Members>>,
     free_texts: Vec<Arc<FreeText>>,
     markers: Option<Arc<Markers>>,
     distinct_keys: bool,
+}
+
+fn hash_of(expr: &Expr) -> u64 {
+    let mut hasher = FxHasher::default();
+    expr.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Default for ExprPool {
@@ -236,7 +251,7 @@ impl ExprPool {
     pub fn new() -> Self {
         let mut pool = Self {
             exprs: Vec::new(),
-            ids: FxHashMap::default(),
+            ids: HashTable::new(),
             rules: Vec::new(),
             texts: Vec::new(),
             members: Vec::new(),
@@ -287,12 +302,13 @@ impl ExprPool {
     }
 
     fn intern(&mut self, expr: Expr) -> ExprId {
-        if let Some(&id) = self.ids.get(&expr) {
+        let hash = hash_of(&expr);
+        if let Some(&id) = self.ids.find(hash, |id| self.exprs[id.index()] == expr) {
             return id;
         }
         let id = ExprId(self.exprs.len() as u32);
-        self.exprs.push(expr.clone());
-        self.ids.insert(expr, id);
+        self.exprs.push(expr);
+        self.ids.insert_unique(hash, id, |id| hash_of(&self.exprs[id.index()]));
         id
     }
 
@@ -376,12 +392,12 @@ impl ExprPool {
 
     /// An object.
     pub fn members(&mut self, members: Members) -> ExprId {
-        self.members.push(members);
+        self.members.push(Arc::new(members));
         self.intern(Expr::Members(self.members.len() as u32 - 1))
     }
 
     /// The object with a number.
-    pub(super) fn members_of(&self, number: u32) -> &Members {
+    pub(super) fn members_of(&self, number: u32) -> &Arc<Members> {
         &self.members[number as usize]
     }
 

@@ -16,7 +16,7 @@ use crate::TokenId;
 
 /// A free text as it was lowered.
 pub(crate) struct LoweredFree {
-    pub(super) machine: FreeMachine,
+    pub(super) machine: Arc<FreeMachine>,
     /// The triggers that count anywhere.
     pub(super) texts: Vec<Box<[u8]>>,
     /// The tokens that are taken by id.
@@ -29,7 +29,7 @@ pub(crate) struct LoweredFree {
 /// A free text of a program.
 #[derive(Debug)]
 struct FreeInfo {
-    machine: FreeMachine,
+    machine: Arc<FreeMachine>,
     texts: Vec<Box<[u8]>>,
     tokens: Vec<TokenId>,
     /// Most bytes that it takes to its rule's end from any of its states.

@@ -4,6 +4,7 @@
 //! not recurse are copied to where they are used, which lets neighbouring switches merge; small
 //! repetitions are written out; all others become calls and counted loops.
 
+mod costs;
 mod finish;
 mod free;
 mod members;
@@ -13,6 +14,7 @@ mod text;
 
 use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHasher};
+use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
@@ -21,9 +23,10 @@ use super::expr::{Expr, ExprId, ExprPool, RuleId, TokenSet};
 use super::free_places::LoweredFree;
 use super::free_text::FreeText;
 use super::limits::{Fuel, Limits};
-use super::members::Machine;
-use super::program::{Arm, CountedLoop, Node, NodeId, Program, Role, Span};
+use super::members::{Machine, Progress};
+use super::program::{Arm, CountedLoop, NO_WAY, Node, NodeId, Program, Role, Span};
 use super::text_places::QuotedText;
+use costs::Costs;
 use rules::RuleFacts;
 
 /// A repetition is written out when that takes at most so many nodes.
@@ -43,12 +46,23 @@ pub(crate) fn lower(
     rules::remove_direct_left_recursion(&mut pool);
     let facts = RuleFacts::new(&pool, root, fuel)?;
     rules::refuse_left_recursion(&pool, &facts)?;
-    let mut lowering = Lowering::new(pool, facts, limits, fuel);
+    let costs = Costs::new(&pool, &facts, fuel)?;
+    if costs.rule(root) == NO_WAY {
+        return Err(GrammarError::MatchesNothing { rule: culprit(&pool, &facts, &costs, root) });
+    }
+    let mut lowering = Lowering::new(pool, (facts, costs), limits, fuel);
     let start = lowering.rule_start(root);
     while let Some(rule) = lowering.pending.pop() {
         lowering.lower_rule(rule)?;
     }
-    finish::finish(lowering.into_graph(start), root, fuel)
+    finish::finish(lowering.into_graph(start), fuel)
+}
+
+/// A rule that can never end, other than the root.
+fn culprit(pool: &ExprPool, facts: &RuleFacts, costs: &Costs, root: RuleId) -> Option<String> {
+    let stuck = |rule: &RuleId| *rule != root && costs.rule(*rule) == NO_WAY;
+    let found = facts.reached().iter().copied().filter(stuck).min();
+    found.map(|rule| pool.rule(rule).name.clone())
 }
 
 /// Nodes under construction.
@@ -65,16 +79,59 @@ pub(crate) struct Graph {
     pub(crate) texts: Vec<QuotedText>,
     pub(crate) free_texts: Vec<LoweredFree>,
     pub(crate) start: NodeId,
-    /// Where the nodes of each rule begin, in the order in which they were lowered.
-    pub(crate) chunks: Vec<NodeId>,
-    /// Start of each rule that is called, with the rule.
-    pub(crate) starts: Vec<(RuleId, NodeId)>,
+    /// Least bytes from each node to the end of its rule.
+    pub(crate) costs: Vec<u32>,
+}
+
+/// What nodes refer to.
+struct Parts<'g> {
+    arms: &'g [Arm],
+    targets: &'g [NodeId],
+    loops: &'g [CountedLoop],
+    costs: &'g [u32],
+}
+
+impl Parts<'_> {
+    /// Least bytes from a node to the end of its rule; of an object that is entered, its members
+    /// apart.
+    fn cost_of(&self, node: Node) -> u32 {
+        let cost = |node: NodeId| self.costs[node as usize];
+        match node {
+            Node::Return | Node::Hub { .. } => 0,
+            Node::Tick { next, .. } | Node::Member { next, .. } | Node::Close { next, .. } => {
+                cost(next)
+            }
+            Node::Switch(span) => {
+                let ways = self.arms[span.range()].iter().map(|arm| cost(arm.next));
+                ways.min().unwrap_or(NO_WAY).saturating_add(1)
+            }
+            Node::Split(span) => {
+                let ways = self.targets[span.range()].iter().map(|&target| cost(target));
+                ways.min().unwrap_or(NO_WAY)
+            }
+            Node::Enter { start, next, .. } | Node::Call { start, next } => {
+                cost(start).saturating_add(cost(next))
+            }
+            Node::Loop(index) => {
+                let counted = &self.loops[index as usize];
+                let rounds = match counted.min {
+                    0 => 0,
+                    min => min.saturating_mul(counted.body_cost),
+                };
+                rounds.saturating_add(cost(counted.next))
+            }
+            Node::Token { next, .. } => cost(next).saturating_add(1),
+        }
+    }
 }
 
 struct Lowering<'p, 'f> {
     pool: ExprPool,
     facts: RuleFacts,
+    costs: Costs,
     nodes: Vec<Node>,
+    /// Least bytes from each node to the end of its rule.
+    node_costs: Vec<u32>,
     arms: Vec<Arm>,
     targets: Vec<NodeId>,
     loops: Vec<CountedLoop>,
@@ -96,8 +153,6 @@ struct Lowering<'p, 'f> {
     escapes_known: FxHashMap<(NodeId, Role), NodeId>,
     /// The arms of all characters beyond ASCII, by where they lead.
     wide_known: FxHashMap<(NodeId, Role), Rc<[Arm]>>,
-    /// Where the nodes of each rule begin.
-    chunks: Vec<NodeId>,
     switches: HashTable<NodeId>,
     nodes_max: usize,
     depth: u32,
@@ -105,11 +160,18 @@ struct Lowering<'p, 'f> {
 }
 
 impl<'p, 'f> Lowering<'p, 'f> {
-    fn new(pool: ExprPool, facts: RuleFacts, limits: &Limits, fuel: &'p mut Fuel<'f>) -> Self {
+    fn new(
+        pool: ExprPool,
+        (facts, costs): (RuleFacts, Costs),
+        limits: &Limits,
+        fuel: &'p mut Fuel<'f>,
+    ) -> Self {
         Self {
             pool,
             facts,
+            costs,
             nodes: vec![Node::Return],
+            node_costs: vec![0],
             arms: Vec::new(),
             targets: Vec::new(),
             loops: Vec::new(),
@@ -128,7 +190,6 @@ impl<'p, 'f> Lowering<'p, 'f> {
             consumers: FxHashMap::default(),
             escapes_known: FxHashMap::default(),
             wide_known: FxHashMap::default(),
-            chunks: Vec::new(),
             switches: HashTable::new(),
             nodes_max: limits.nodes_max,
             depth: 0,
@@ -149,8 +210,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
             texts: self.texts,
             free_texts: self.free_texts,
             start,
-            chunks: self.chunks,
-            starts: self.starts.into_iter().collect(),
+            costs: self.node_costs,
         }
     }
 
@@ -166,7 +226,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
             return start;
         }
         let before = std::mem::take(&mut self.role);
-        let start = self.reserve();
+        let start = self.reserve(self.costs.rule(rule));
         self.role = before;
         self.starts.insert(rule, start);
         self.bodies.insert(body, start);
@@ -176,7 +236,6 @@ impl<'p, 'f> Lowering<'p, 'f> {
 
     fn lower_rule(&mut self, rule: RuleId) -> Result<(), GrammarError> {
         let start = self.rule_start(rule);
-        self.chunks.push(self.nodes.len() as NodeId);
         let body = self.pool.rule(rule).body;
         let node = self.lower(body, Program::RETURN)?;
         self.set_split(start, &[node]);
@@ -188,14 +247,37 @@ impl<'p, 'f> Lowering<'p, 'f> {
         if self.nodes.len() >= self.nodes_max {
             return Err(LimitError::Nodes { max: self.nodes_max });
         }
+        let cost = self.cost_of(node);
         self.nodes.push(node);
+        self.node_costs.push(cost);
         self.roles.push(self.role);
         Ok((self.nodes.len() - 1) as NodeId)
     }
 
-    /// A node to be filled in later; nothing comes of it until then.
-    fn reserve(&mut self) -> NodeId {
+    /// Least bytes from a node to the end of its rule, given those of the nodes it leads to.
+    ///
+    /// Of an object, costs lead to the hub; from there its rules know how much there is to come.
+    fn cost_of(&self, node: Node) -> u32 {
+        let costs = &self.node_costs;
+        let parts = Parts { arms: &self.arms, targets: &self.targets, loops: &self.loops, costs };
+        match node {
+            Node::Enter { start, .. } => {
+                let object = match self.roles[start as usize] {
+                    Role::ToHub { machine, .. } => {
+                        self.machines[machine as usize].finish_bytes(&Progress::default(), true)
+                    }
+                    _ => 0,
+                };
+                object.saturating_add(parts.cost_of(node))
+            }
+            _ => parts.cost_of(node),
+        }
+    }
+
+    /// A node to be filled in later, with what it will cost; nothing comes of it until then.
+    fn reserve(&mut self, cost: u32) -> NodeId {
         self.nodes.push(Node::Split(Span { first: 0, count: 0 }));
+        self.node_costs.push(cost);
         self.roles.push(self.role);
         (self.nodes.len() - 1) as NodeId
     }
@@ -218,11 +300,33 @@ impl<'p, 'f> Lowering<'p, 'f> {
     }
 
     fn split(&mut self, targets: &[NodeId]) -> Result<NodeId, LimitError> {
-        if let [only] = targets {
-            return Ok(*only);
+        match *targets {
+            [only] => return Ok(only),
+            [first, second] => {
+                if let Node::Switch(span) = self.nodes[first as usize] {
+                    let arms: SmallVec<[Arm; 16]> = self.arms[span.range()].into();
+                    if let Some(switch) = self.switch_beside(&arms, second)? {
+                        return Ok(switch);
+                    }
+                }
+            }
+            _ => {}
         }
         let span = self.span_of_targets(targets);
         self.push(Node::Split(span))
+    }
+
+    /// A switch with these arms and those of another, if no two overlap: then a parse is in one
+    /// place where it would be in two.
+    fn switch_beside(&mut self, arms: &[Arm], other: NodeId) -> Result<Option<NodeId>, LimitError> {
+        let Node::Switch(span) = self.nodes[other as usize] else { return Ok(None) };
+        let mut all: SmallVec<[Arm; 32]> = self.arms[span.range()].into();
+        all.extend_from_slice(arms);
+        all.sort_unstable_by_key(|arm| arm.low);
+        if all.windows(2).any(|pair| pair[0].high >= pair[1].low) {
+            return Ok(None);
+        }
+        self.switch(&all).map(Some)
     }
 
     /// A switch with these arms, sorted and disjoint; equal switches are one node.
@@ -272,7 +376,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
 
     fn lower_new(&mut self, expr: ExprId, next: NodeId) -> Result<NodeId, GrammarError> {
         match self.pool.get(expr).clone() {
-            Expr::Never => Ok(self.reserve()),
+            Expr::Never => Ok(self.reserve(NO_WAY)),
             Expr::Empty => Ok(next),
             Expr::Literal(bytes) => Ok(self.lower_literal(&bytes, next)?),
             Expr::Literals(texts) => Ok(self.lower_literals(&texts, next)?),
@@ -336,9 +440,10 @@ impl<'p, 'f> Lowering<'p, 'f> {
             return self.lower_unrolled(body, min, max, next);
         }
         let nullable = self.facts.is_nullable(&self.pool, body);
-        let (body, min) = if nullable { (self.consuming(body)?, 0) } else { (body, min) };
+        let (body, min) = if nullable { (self.consuming_body(body)?, 0) } else { (body, min) };
         let body = self.lower(body, Program::RETURN)?;
-        self.loops.push(CountedLoop { body, next, min, max, body_cost: 0 });
+        let body_cost = self.node_costs[body as usize];
+        self.loops.push(CountedLoop { body, next, min, max, body_cost });
         Ok(self.push(Node::Loop((self.loops.len() - 1) as u32))?)
     }
 
@@ -351,7 +456,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
     ) -> Result<NodeId, GrammarError> {
         let mut node = match max {
             None => {
-                let again = self.reserve();
+                let again = self.reserve(self.node_costs[next as usize]);
                 let round = self.lower(body, again)?;
                 self.set_split(again, &[round, next]);
                 again
@@ -369,6 +474,14 @@ impl<'p, 'f> Lowering<'p, 'f> {
             node = self.lower(body, node)?;
         }
         Ok(node)
+    }
+
+    /// What the body of a counted loop matches but the empty text.
+    fn consuming_body(&mut self, body: ExprId) -> Result<ExprId, GrammarError> {
+        let known = self.pool.rules().len();
+        let body = self.consuming(body)?;
+        self.costs.add_rules(&self.pool, known..self.pool.rules().len(), self.fuel)?;
+        Ok(body)
     }
 
     /// What `expr` matches but the empty text.

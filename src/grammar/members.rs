@@ -3,12 +3,14 @@
 //! What has been written so far is a [`Progress`]; the key that comes next moves it on. The rules
 //! are exact: a key is allowed only if the object can still be completed after it.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::key_reach::{Keys, NodeKeys};
 use super::program::{NO_WAY, NodeId};
 
 /// A key that may be written: an index into [`MemberRules::keys`], or one more for free keys.
@@ -81,10 +83,9 @@ pub(crate) struct Machine {
     bytes: Vec<u32>,
     /// Least bytes of what comes after each key, to the end of the member.
     rests: Vec<u32>,
-    /// For each state of the key: the keys that it may become, and the least bytes to their ends.
-    reaches: Vec<Box<[(KeyId, u32)]>>,
-    /// Sets of keys, by their numbers.
-    sets: IndexSet<KeySet>,
+    keys: Keys,
+    /// Which keys may come of the nodes of the key.
+    sets: OnceLock<NodeKeys>,
     /// The node at which each key is written; 0: there is none.
     member_nodes: Vec<NodeId>,
     marks: MarkBytes,
@@ -92,7 +93,8 @@ pub(crate) struct Machine {
     value_starts: Vec<NodeId>,
     /// What a token can see of the object from outside of its keys, beside its progress.
     outside: Outside,
-    free_keys: u32,
+    /// The nodes that were made for the object.
+    nodes: Range<NodeId>,
     member_bytes_max: OnceLock<u32>,
 }
 
@@ -126,30 +128,35 @@ pub(super) struct MarkBytes {
 }
 
 impl Machine {
-    /// A machine for rules, given what each state of the key may become.
-    pub(super) fn new(
-        rules: MemberRules,
-        reaches: Vec<Box<[(KeyId, u32)]>>,
-        keys: usize,
-        marks: MarkBytes,
-    ) -> Self {
+    /// A machine for rules and keys.
+    pub(super) fn new(rules: MemberRules, keys: Keys, marks: MarkBytes) -> Self {
         let alone = matches!(&*rules.presence, [only] if only.forbidden.is_empty());
         let remembers = rules.order == KeyOrder::Any || !alone;
-        let unknown = vec![NO_WAY; keys];
+        let count = keys.count();
         Self {
             rules,
             remembers,
-            bytes: unknown.clone(),
-            rests: unknown,
-            reaches,
-            sets: IndexSet::default(),
-            member_nodes: vec![0; keys],
+            bytes: vec![NO_WAY; count],
+            rests: vec![NO_WAY; count],
+            keys,
+            sets: OnceLock::new(),
+            member_nodes: vec![0; count],
             marks,
-            value_starts: vec![0; keys],
+            value_starts: vec![0; count],
             outside: Outside::default(),
-            free_keys: 0,
+            nodes: 0..0,
             member_bytes_max: OnceLock::new(),
         }
+    }
+
+    /// Says which nodes were made for it.
+    pub(super) fn set_nodes(&mut self, nodes: Range<NodeId>) {
+        self.nodes = nodes;
+    }
+
+    /// The nodes that were made for it.
+    pub(super) fn nodes(&self) -> Range<NodeId> {
+        self.nodes.clone()
     }
 
     /// Says at which node a key is written.
@@ -188,7 +195,7 @@ impl Machine {
             let rest = self.rests[key as usize];
             if rest == NO_WAY { 0 } else { bytes.saturating_add(rest) }
         };
-        let member = self.reaches.iter().flatten().map(rests).max().unwrap_or(0);
+        let member = self.keys.reaches().iter().flatten().map(rests).max().unwrap_or(0);
         let is_settled = matches!(&*self.rules.presence, [only] if only.forbidden.is_empty());
         let more = if is_settled && self.rules.max.is_none() {
             0
@@ -203,49 +210,40 @@ impl Machine {
         member.saturating_add(more)
     }
 
-    /// The nodes at which keys are written, with their keys.
-    pub(super) fn member_nodes(&self) -> impl Iterator<Item = (KeyId, NodeId)> {
-        let nodes = self.member_nodes.iter().enumerate();
-        nodes.map(|(key, &node)| (key as KeyId, node)).filter(|(_, node)| *node != 0)
+    /// Which keys may come of its nodes; `find` says it once.
+    pub(super) fn node_keys(&self, find: impl FnOnce() -> NodeKeys) -> &NodeKeys {
+        self.sets.get_or_init(find)
     }
 
-    /// The number of a set of keys.
-    pub(super) fn set(&mut self, keys: KeySet) -> u32 {
-        self.sets.insert_full(keys).0 as u32
-    }
-
-    /// The keys of a set.
+    /// The keys of a set that [`NodeKeys`] gave a number.
     pub(crate) fn key_set(&self, set: u32) -> &[u64] {
-        self.sets.get_index(set as usize).map_or(&[], |keys| keys)
+        self.sets.get().map_or(&[], |sets| sets.set(set))
+    }
+
+    /// Bytes of memory of what was found out about its keys, about.
+    pub(super) fn bytes_of_keys(&self) -> usize {
+        self.keys.memory_bytes() + self.sets.get().map_or(0, NodeKeys::memory_bytes)
     }
 
     /// Keys that a state of the key may become.
     pub(super) fn keys_from(&self, state: u32) -> KeySet {
         let mut keys = KeySet::new();
-        self.reaches[state as usize].iter().for_each(|&(key, _)| insert(&mut keys, key));
+        self.keys.reaches()[state as usize].iter().for_each(|&(key, _)| insert(&mut keys, key));
         keys
     }
 
-    /// Settles in which state a key is one that nobody declared, whatever comes: one of those
-    /// given with their nodes. There is one if every text is a key, and may become such a key at
-    /// any byte. Free keys differ in their values only, so if one may come, all may.
-    pub(super) fn settle_free_key(&mut self) {
+    /// Keys that are not declared and may come.
+    pub(super) fn free_keys(&self) -> KeySet {
         let mut free = KeySet::new();
-        let possible =
-            (self.rules.declared..self.bytes.len() as KeyId).filter(|key| self.is_possible(*key));
-        possible.for_each(|key| insert(&mut free, key));
-        let is_free = |reach: &[(KeyId, u32)]| {
-            reach.iter().any(|&(key, _)| !self.is_declared(key) && self.is_possible(key))
-        };
-        if self.reaches.iter().all(|reach| is_free(reach)) {
-            self.outside.free_key = self.outside.final_keys.first().copied();
-        }
-        self.free_keys = self.set(free);
+        let keys = self.rules.declared..self.bytes.len() as KeyId;
+        keys.filter(|key| self.is_possible(*key)).for_each(|key| insert(&mut free, key));
+        free
     }
 
-    /// The set of all keys that are not declared and may come.
-    pub(super) fn free_keys(&self) -> u32 {
-        self.free_keys
+    /// Whether every text is a key, and may become one that nobody declared at any byte. Free keys
+    /// differ in their values only, so if one may come, all may.
+    pub(super) fn is_free_everywhere(&self) -> bool {
+        self.keys.all_may_become(|key| !self.is_declared(key) && self.is_possible(key))
     }
 
     /// What a progress means.
@@ -279,10 +277,9 @@ impl Machine {
 
     /// Says how many bytes come after a key at least.
     pub(super) fn set_rest(&mut self, key: KeyId, rest: u32) {
-        let Some(start) = self.reaches.first() else { return };
-        let Ok(at) = start.binary_search_by_key(&key, |&(key, _)| key) else { return };
+        let Some(bytes) = self.keys.bytes(key) else { return };
         self.rests[key as usize] = rest;
-        self.bytes[key as usize] = (start[at].1 + self.marks.quote).saturating_add(rest);
+        self.bytes[key as usize] = (bytes + self.marks.quote).saturating_add(rest);
     }
 
     /// Whether a key is one of the declared ones.
@@ -435,7 +432,7 @@ impl Machine {
 
     /// Least bytes to the end of the object from a state of the key.
     pub(crate) fn bytes_from_key(&self, progress: &Progress, state: u32) -> u32 {
-        let keys = &self.reaches[state as usize];
+        let keys = &self.keys.reaches()[state as usize];
         let least = |ways: &mut dyn Iterator<Item = u32>| ways.min().unwrap_or(NO_WAY);
         if self.rules.min > 0 {
             return least(

@@ -47,6 +47,7 @@ mod json_object;
 pub mod json_schema;
 mod key_ends;
 mod key_places;
+mod key_reach;
 mod limits;
 mod lower;
 mod markers;

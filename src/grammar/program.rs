@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::charloop::CharLoop;
 use super::expr::TokenSet;
 use super::free_places::FreePlaces;
+use super::key_reach::NodeKeys;
 use super::members::{Facts, KeyId, Machine, Progress, Progresses};
 use super::text_places::TextNodes;
 
@@ -126,8 +127,6 @@ pub(crate) struct Program {
     pub(crate) char_loops: Vec<(NodeId, CharLoop)>,
     /// What registers mean, by node; empty if all are plain.
     pub(crate) roles: Vec<Role>,
-    /// For nodes on the way to a key or in one: the set of keys that may come of it.
-    pub(crate) key_sets: Vec<u32>,
     /// The rules of objects.
     pub(crate) machines: Vec<Machine>,
     /// Texts between quotes.
@@ -286,7 +285,7 @@ impl Program {
         match self.role(node) {
             Role::InCharacter { least, .. } => register >= least,
             Role::Key { machine, .. } | Role::InKey { machine } => {
-                self.may_add(machine, register, self.key_sets[node as usize])
+                self.may_add(machine, register, self.key_set_of(machine, node))
             }
             _ => true,
         }
@@ -295,6 +294,16 @@ impl Program {
     /// What an object's progress means for it.
     pub(crate) fn facts(&self, machine: u32, register: u32) -> Arc<Facts> {
         self.progresses.facts(&self.machines[machine as usize], machine, register)
+    }
+
+    /// Which keys may come of the nodes of an object's key.
+    pub(crate) fn node_keys(&self, machine: u32) -> &NodeKeys {
+        self.machines[machine as usize].node_keys(|| NodeKeys::new(self, machine))
+    }
+
+    /// The number of the set of keys that may come of a node of an object's key.
+    pub(crate) fn key_set_of(&self, machine: u32, node: NodeId) -> u32 {
+        self.node_keys(machine).of_node(node)
     }
 
     /// Whether one of a set of keys may come next.
@@ -334,7 +343,7 @@ impl Program {
             + self.loops.len() * size_of::<CountedLoop>()
             + self.char_loops.len() * size_of::<(NodeId, CharLoop)>()
             + self.roles.len() * size_of::<Role>()
-            + self.key_sets.len() * size_of::<u32>()
+            + self.machines.iter().map(Machine::bytes_of_keys).sum::<usize>()
             + self.progresses.bytes()
     }
 }

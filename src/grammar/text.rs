@@ -69,42 +69,67 @@ impl TextMachine {
 
     /// Least number of characters from each state to an end; `u32::MAX`: there is none.
     pub(super) fn chars_to_end(&self) -> Vec<u32> {
-        let mut users: Vec<Vec<u32>> = vec![Vec::new(); self.states.len()];
-        for (from, state) in self.states.iter().enumerate() {
-            for arm in &state.arms {
-                users[arm.next as usize].push(from as u32);
-            }
-        }
-        let mut distances = vec![u32::MAX; self.states.len()];
-        let mut queue: std::collections::VecDeque<u32> = std::collections::VecDeque::new();
-        for (index, state) in self.states.iter().enumerate() {
-            if state.end.is_some() {
-                distances[index] = 0;
-                queue.push_back(index as u32);
-            }
-        }
-        while let Some(state) = queue.pop_front() {
-            for &user in &users[state as usize] {
-                if distances[user as usize] == u32::MAX {
-                    distances[user as usize] = distances[state as usize] + 1;
-                    queue.push_back(user);
+        self.least_to_ends(|_| 0, |_| 1)
+    }
+
+    /// Least bytes from each state to an end and on from there, given what it takes after an end of
+    /// each kind; `u32::MAX`: there is no way.
+    pub(super) fn bytes_to_ends(&self, after: impl Fn(u32) -> u32) -> Vec<u32> {
+        self.least_to_ends(after, |arm| self.spelling.least_bytes(arm.low, arm.high))
+    }
+
+    /// The least way from each state to an end and on from there, by what arms cost: at least 1.
+    fn least_to_ends(&self, after: impl Fn(u32) -> u32, cost: impl Fn(&DfaArm) -> u32) -> Vec<u32> {
+        let ends = self.states.iter().map(|state| state.end.map_or(u32::MAX, &after));
+        let mut least: Vec<u32> = ends.collect();
+        let mut changed = true;
+        while changed {
+            changed = false;
+            // Most arms lead to states that come later.
+            for (from, state) in self.states.iter().enumerate().rev() {
+                for arm in &state.arms {
+                    let rest = least[arm.next as usize];
+                    if rest < least[from].saturating_sub(1) {
+                        let all = rest.saturating_add(cost(arm));
+                        changed |= all < least[from];
+                        least[from] = all.min(least[from]);
+                    }
                 }
             }
         }
-        distances
+        least
+    }
+
+    /// Least bytes from the first state to each; `u32::MAX`: there is no way.
+    pub(super) fn bytes_from_start(&self) -> Vec<u32> {
+        let mut bytes = vec![u32::MAX; self.states.len()];
+        bytes.first_mut().into_iter().for_each(|start| *start = 0);
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (from, state) in self.states.iter().enumerate() {
+                for arm in &state.arms {
+                    let known = bytes[arm.next as usize];
+                    if bytes[from] < known.saturating_sub(1) {
+                        let least = self.spelling.least_bytes(arm.low, arm.high);
+                        let all = bytes[from].saturating_add(least);
+                        changed |= all < known;
+                        bytes[arm.next as usize] = all.min(known);
+                    }
+                }
+            }
+        }
+        bytes
     }
 
     /// Takes away the arms to states from which no text ends.
     pub(in crate::grammar) fn trim(&mut self) {
         let alive = self.chars_to_end();
         for state in &mut self.states {
-            let kept: Vec<DfaArm> = state
-                .arms
-                .iter()
-                .copied()
-                .filter(|arm| alive[arm.next as usize] != u32::MAX)
-                .collect();
-            state.arms = kept.into();
+            let is_alive = |arm: &DfaArm| alive[arm.next as usize] != u32::MAX;
+            if !state.arms.iter().all(is_alive) {
+                state.arms = state.arms.iter().copied().filter(is_alive).collect();
+            }
         }
     }
 
@@ -247,8 +272,13 @@ impl Spelling {
 
     /// Fewest bytes that a character of a range takes.
     pub(super) fn least_bytes(self, low: u32, high: u32) -> u32 {
+        // Few characters of ASCII that can be printed are escaped.
+        if (low.max(0x20)..=high.min(0x7F)).any(|character| self.bytes_of(character) == 1) {
+            return 1;
+        }
         // Characters beyond ASCII never get shorter, so so many tell.
-        (low..=high).take(0x80).map(|character| self.bytes_of(character)).min().unwrap_or(u32::MAX)
+        let last = high.min(low.max(0x80));
+        (low..=last).map(|character| self.bytes_of(character)).min().unwrap_or(u32::MAX)
     }
 }
 

@@ -76,9 +76,7 @@ impl MaskMaker<'_> {
             maker: self,
             machine,
             fuel,
-            without: free
-                .filter(|_| !is_free)
-                .map(|_| program.machines[machine as usize].free_keys()),
+            without: free.filter(|_| !is_free).map(|_| program.node_keys(machine).free()),
             groups: FxHashMap::default(),
             followed: Vec::new(),
             moved: FxHashSet::default(),
@@ -120,7 +118,7 @@ impl Survey<'_, '_> {
         let Some(split) = split else { return Ok(None) };
         let tails = &split.tails;
         self.walk(node, &tails.trie, None, &|tail| SmallVec::from_slice(tails.tokens(tail)))?;
-        Ok(Some((split.inside(None), Need::OneOf(program.key_sets[node as usize]))))
+        Ok(Some((split.inside(None), Need::OneOf(program.key_set_of(self.machine, node)))))
     }
 
     fn step(&self, node: NodeId, byte: u8) -> Step {
@@ -140,7 +138,9 @@ impl Survey<'_, '_> {
                 insert(&mut only, key);
                 if is_left(&only) { Step::End { key, next } } else { Step::Dead }
             }
-            _ if is_left(machine.key_set(program.key_sets[next as usize])) => Step::Inside(next),
+            _ if is_left(machine.key_set(program.key_set_of(self.machine, next))) => {
+                Step::Inside(next)
+            }
             _ => Step::Dead,
         }
     }
@@ -226,7 +226,7 @@ impl Survey<'_, '_> {
 
     /// A token that ends within a key.
     fn land(&mut self, token: TokenId, node: NodeId) {
-        let set = self.maker.automaton.program().key_sets[node as usize];
+        let set = self.maker.automaton.program().key_set_of(self.machine, node);
         self.groups.entry(Need::OneOf(set)).or_default().push(token);
     }
 

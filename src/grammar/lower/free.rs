@@ -5,19 +5,22 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::Lowering;
+use super::costs::LoweringFree;
 use crate::TokenId;
 use crate::grammar::error::GrammarError;
 use crate::grammar::expr::{ExprId, TokenSet};
 use crate::grammar::free_places::LoweredFree;
-use crate::grammar::free_text::{FreeMachine, FreeTarget};
+use crate::grammar::free_text::FreeTarget;
 use crate::grammar::program::{Arm, Node, NodeId, Span};
 
 impl Lowering<'_, '_> {
     /// Free text that goes on at `next` where it ends.
     pub(super) fn lower_free(&mut self, number: u32, next: NodeId) -> Result<NodeId, GrammarError> {
         let text = Arc::clone(self.pool.free_text_of(number));
-        let machine = FreeMachine::new(&text, self.fuel)?;
-        let states: Vec<NodeId> = machine.states.iter().map(|_| self.reserve()).collect();
+        let LoweringFree { machine, bytes } = self.costs.free(&self.pool, number, self.fuel)?;
+        let after = self.node_costs[next as usize];
+        let states = bytes.iter().map(|bytes| self.reserve(bytes.saturating_add(after)));
+        let states: Vec<NodeId> = states.collect();
         let mut followers = Followers { states: &states, next, known: FxHashMap::default() };
         let mut tokens: FxHashMap<(TokenId, NodeId), NodeId> = FxHashMap::default();
         let mut leaves = Vec::with_capacity(states.len());

@@ -1,6 +1,5 @@
 //! Objects: one graph for the keys, whatever was written before; the register tells what is left.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -8,15 +7,12 @@ use rustc_hash::FxHashMap;
 use super::Lowering;
 use crate::grammar::error::{GrammarError, LimitError};
 use crate::grammar::expr::Members;
-use crate::grammar::members::{KeyId, Machine, MarkBytes, Outside, Progresses};
-use crate::grammar::program::{Arm, Node, NodeId, Program, Role};
+use crate::grammar::members::{KeyId, Outside, Progresses};
+use crate::grammar::program::{Arm, NO_WAY, Node, NodeId, Program, Role};
 use crate::grammar::text::TextMachine;
 
 /// What JSON takes for whitespace.
 const WHITESPACE: [(u8, u8); 3] = [(b'\t', b'\n'), (b'\r', b'\r'), (b' ', b' ')];
-
-/// Keys that the states of a key may become, and the least bytes to their ends.
-type Reaches = Vec<Box<[(KeyId, u32)]>>;
 
 /// What the keys of one object are lowered from.
 struct KeyWalk<'k> {
@@ -37,9 +33,9 @@ impl Lowering<'_, '_> {
         let start = match self.members_starts.get(&number) {
             Some(&start) => start,
             None => {
-                let members = self.pool.members_of(number).clone();
+                let members = Arc::clone(self.pool.members_of(number));
                 let before = self.role;
-                let start = self.lower_new_members(&members)?;
+                let start = self.lower_new_members(number, &members)?;
                 self.role = before;
                 self.members_starts.insert(number, start);
                 start
@@ -48,20 +44,20 @@ impl Lowering<'_, '_> {
         Ok(self.push(Node::Enter { start, next, register: Progresses::START })?)
     }
 
-    fn lower_new_members(&mut self, members: &Members) -> Result<NodeId, GrammarError> {
+    fn lower_new_members(
+        &mut self,
+        number: u32,
+        members: &Members,
+    ) -> Result<NodeId, GrammarError> {
         let machine = self.machines.len() as u32;
         let keys = Arc::clone(&members.keys);
-        let reaches = reaches(&keys, members.quoted, self.fuel)?;
-        let marks = MarkBytes {
-            quote: u32::from(members.quoted),
-            comma: members.comma.len() as u32,
-            close: members.close.len() as u32,
-        };
-        let rules = Machine::new(members.rules.clone(), reaches, members.values.len(), marks);
+        let rules = self.costs.machine(&self.pool, number, self.fuel)?;
+        let is_free = rules.is_free_everywhere();
         self.machines.push(rules);
+        let first_node = self.nodes.len() as NodeId;
 
         self.role = Role::ToHub { machine, is_first: false };
-        let hub = self.reserve();
+        let hub = self.reserve(0);
         let after_value = self.gap(members.gap_max, hub)?;
         let mut member_nodes = Vec::with_capacity(members.values.len());
         let mut colons: FxHashMap<NodeId, NodeId> = FxHashMap::default();
@@ -92,13 +88,14 @@ impl Lowering<'_, '_> {
         let walk = KeyWalk { keys: &keys, machine, member_nodes: &member_nodes, is_quoted };
         let (key, states) = self.lower_keys(&walk)?;
         let finals = if states.is_empty() { Vec::new() } else { keys.final_states() };
+        let final_keys: Vec<NodeId> = finals.into_iter().map(|state| states[state]).collect();
         self.machines[machine as usize].set_outside(Outside {
             close: members.close.clone(),
             gap_max: members.gap_max,
             first_key: states.first().copied().filter(|_| members.are_of_json()),
             after_value,
-            final_keys: finals.into_iter().map(|state| states[state]).collect(),
-            free_key: None,
+            free_key: final_keys.first().copied().filter(|_| is_free),
+            final_keys,
         });
         let another = self.gap(members.gap_max, key)?;
         let comma = self.lower_marked(&members.comma, another)?;
@@ -113,7 +110,9 @@ impl Lowering<'_, '_> {
         self.role = Role::ToHub { machine, is_first: true };
         let first_hub = self.push(Node::Hub { next: ways })?;
         let start = self.gap(members.gap_max, first_hub)?;
-        Ok(self.lower_marked(&members.open, start)?)
+        let start = self.lower_marked(&members.open, start)?;
+        self.machines[machine as usize].set_nodes(first_node..self.nodes.len() as NodeId);
+        Ok(start)
     }
 
     /// What comes after a key: the colon, and the value that starts at a node.
@@ -133,10 +132,15 @@ impl Lowering<'_, '_> {
     /// Which of them may come the register says, at every byte ([`Program::has_room`]).
     fn lower_keys(&mut self, walk: &KeyWalk<'_>) -> Result<(NodeId, Vec<NodeId>), GrammarError> {
         if walk.keys.states.is_empty() {
-            return Ok((self.reserve(), Vec::new()));
+            return Ok((self.reserve(NO_WAY), Vec::new()));
         }
         let machine = walk.machine;
-        let nodes = self.reserve_states(walk.keys, |state| Role::Key { machine, state });
+        let quote = u32::from(walk.is_quoted);
+        let costs = walk.keys.bytes_to_ends(|key| {
+            self.node_costs[walk.member_nodes[key as usize] as usize].saturating_add(quote)
+        });
+        let role = |state| Role::Key { machine, state };
+        let nodes = self.reserve_states(walk.keys, role, |state| costs[state]);
         for (from, state) in walk.keys.states.iter().enumerate() {
             let entry = |to: u32| nodes[to as usize];
             let arms = self.char_arms(&state.arms, &entry, walk.keys.spelling)?;
@@ -182,58 +186,16 @@ impl Lowering<'_, '_> {
         let mut node = next;
         for _ in 0..max {
             let arms = WHITESPACE.map(|(low, high)| Arm { low, high, next: node });
-            let white = self.switch(&arms)?;
-            node = self.split(&[white, next])?;
+            node = match self.switch_beside(&arms, next)? {
+                Some(switch) => switch,
+                None => {
+                    let white = self.switch(&arms)?;
+                    self.split(&[white, next])?
+                }
+            };
         }
         Ok(node)
     }
-}
-
-/// For each state of the keys: which keys it may become, with the least bytes to the end of each,
-/// the closing quote included.
-fn reaches(
-    keys: &TextMachine,
-    is_quoted: bool,
-    fuel: &mut crate::grammar::Fuel<'_>,
-) -> Result<Reaches, LimitError> {
-    let mut users: Vec<Vec<(u32, u32)>> = vec![Vec::new(); keys.states.len()];
-    let mut ends: Vec<(KeyId, u32)> = Vec::new();
-    for (from, state) in keys.states.iter().enumerate() {
-        for arm in &state.arms {
-            let bytes = keys.spelling.least_bytes(arm.low, arm.high);
-            users[arm.next as usize].push((from as u32, bytes));
-        }
-        ends.extend(state.end.map(|key| (key, from as u32)));
-    }
-    ends.sort_unstable();
-    let mut reaches: Vec<Vec<(KeyId, u32)>> = vec![Vec::new(); keys.states.len()];
-    // Keys come in ascending order, so the one at hand is the last of each list, if it is there.
-    for group in ends.chunk_by(|a, b| a.0 == b.0) {
-        let Some(&(key, _)) = group.first() else { continue };
-        let mut queue: VecDeque<u32> = VecDeque::new();
-        for &(_, state) in group {
-            reaches[state as usize].push((key, u32::from(is_quoted)));
-            queue.push_back(state);
-        }
-        while let Some(state) = queue.pop_front() {
-            fuel.spend(1)?;
-            let Some(&(_, bytes)) = reaches[state as usize].last() else { continue };
-            for &(user, more) in &users[state as usize] {
-                let bytes = bytes + more;
-                match reaches[user as usize].last_mut() {
-                    Some((known, least)) if *known == key => {
-                        if bytes >= *least {
-                            continue;
-                        }
-                        *least = bytes;
-                    }
-                    _ => reaches[user as usize].push((key, bytes)),
-                }
-                queue.push_back(user);
-            }
-        }
-    }
-    Ok(reaches.into_iter().map(Vec::into_boxed_slice).collect())
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ pub(super) struct RuleFacts {
     copied: Vec<bool>,
     sizes: RefCell<FxHashMap<ExprId, u32>>,
     reached: Vec<RuleId>,
+    /// For each rule those that call it, once a call.
+    users: Vec<Vec<RuleId>>,
 }
 
 impl RuleFacts {
@@ -25,21 +27,27 @@ impl RuleFacts {
         root: RuleId,
         fuel: &mut Fuel<'_>,
     ) -> Result<Self, GrammarError> {
-        let (reached, uses) = reachable(pool, root, fuel)?;
+        let (reached, users) = reachable(pool, root, fuel)?;
         let mut facts = Self {
             nullable: vec![false; pool.rules().len()],
             copied: vec![false; pool.rules().len()],
             sizes: RefCell::default(),
             reached,
+            users,
         };
         facts.find_nullable(pool, fuel)?;
-        facts.find_copied(pool, &uses);
+        facts.find_copied(pool);
         Ok(facts)
     }
 
     /// Rules reached from the root, the root first.
     pub(super) fn reached(&self) -> &[RuleId] {
         &self.reached
+    }
+
+    /// The rules that call a rule, once a call.
+    pub(super) fn users(&self, rule: RuleId) -> &[RuleId] {
+        &self.users[rule.index()]
     }
 
     /// Whether a rule is copied to where it is used, not called.
@@ -128,7 +136,8 @@ impl RuleFacts {
     }
 
     /// Copied are the rules that reach no recursion and are small or used once.
-    fn find_copied(&mut self, pool: &ExprPool, uses: &[Vec<RuleId>]) {
+    fn find_copied(&mut self, pool: &ExprPool) {
+        let uses = &self.users;
         let mut open_calls = vec![0u32; self.copied.len()];
         for users in uses {
             for user in users {

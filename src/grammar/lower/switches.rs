@@ -117,6 +117,11 @@ impl Lowering<'_, '_> {
         set: &CharSet,
         next: NodeId,
     ) -> Result<NodeId, LimitError> {
+        if set.ranges().iter().all(|&(_, high)| high < 0x80) {
+            let arms = set.ranges().iter();
+            let arms = arms.map(|&(low, high)| Arm { low: low as u8, high: high as u8, next });
+            return self.switch(&arms.collect::<Vec<_>>());
+        }
         let mut sequences: Vec<Vec<Utf8Range>> = Vec::new();
         for &(low, high) in set.ranges() {
             let (Some(low), Some(high)) = (char::from_u32(low), char::from_u32(high)) else {

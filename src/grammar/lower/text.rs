@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::Lowering;
 use crate::grammar::error::{GrammarError, LimitError};
-use crate::grammar::program::{Arm, Node, NodeId, Program, Role};
+use crate::grammar::program::{Arm, NO_WAY, Node, NodeId, Program, Role};
 use crate::grammar::regular::DfaArm;
 use crate::grammar::text::{Spelling, TextMachine};
 use crate::grammar::text_places::QuotedText;
@@ -34,10 +34,13 @@ impl Lowering<'_, '_> {
     pub(super) fn lower_text(&mut self, number: u32, next: NodeId) -> Result<NodeId, GrammarError> {
         let machine = Arc::clone(self.pool.text_machine(number));
         if machine.states.is_empty() {
-            return Ok(self.reserve());
+            return Ok(self.reserve(NO_WAY));
         }
+        let bytes = self.costs.text(&self.pool, number);
         let Some(max) = machine.max_chars else {
-            let nodes = self.reserve_states(&machine, |_| Role::Plain);
+            let after = self.node_costs[next as usize];
+            let cost = |state: usize| bytes[state].saturating_add(after);
+            let nodes = self.reserve_states(&machine, |_| Role::Plain, cost);
             self.lower_states(&machine, &nodes, &|to| nodes[to as usize], next)?;
             let start = nodes[0];
             if machine.spelling == Spelling::Json && self.is_quote(next) {
@@ -48,12 +51,12 @@ impl Lowering<'_, '_> {
         };
         let needs = machine.chars_to_end();
         if needs[0] > max {
-            return Ok(self.reserve());
+            return Ok(self.reserve(NO_WAY));
         }
         let start = match self.text_starts.get(&number) {
             Some(&start) => start,
             None => {
-                let start = self.lower_counted_text(&machine, &needs)?;
+                let start = self.lower_counted_text(&machine, &needs, &bytes)?;
                 self.text_starts.insert(number, start);
                 start
             }
@@ -72,11 +75,12 @@ impl Lowering<'_, '_> {
         &mut self,
         machine: &TextMachine,
         needs: &[u32],
+        bytes: &[u32],
     ) -> Result<NodeId, GrammarError> {
         let known = needs.iter().copied().filter(|needs| *needs != u32::MAX);
         let role = Role::Characters { needs_max: known.max().unwrap_or(0) };
         let before = std::mem::replace(&mut self.role, role);
-        let nodes = self.reserve_states(machine, |_| role);
+        let nodes = self.reserve_states(machine, |_| role, |state| bytes[state]);
         let mut ticks = Vec::with_capacity(nodes.len());
         for (&next, &needs) in nodes.iter().zip(needs) {
             ticks.push(self.push(Node::Tick { next, needs })?);
@@ -86,17 +90,18 @@ impl Lowering<'_, '_> {
         Ok(nodes[0])
     }
 
-    /// A node for each state.
+    /// A node for each state, given what it will cost.
     pub(super) fn reserve_states(
         &mut self,
         machine: &TextMachine,
         role: impl Fn(u32) -> Role,
+        cost: impl Fn(usize) -> u32,
     ) -> Vec<NodeId> {
         let before = self.role;
         let nodes = (0..machine.states.len() as u32)
             .map(|state| {
                 self.role = role(state);
-                self.reserve()
+                self.reserve(cost(state as usize))
             })
             .collect();
         self.role = before;
@@ -295,8 +300,10 @@ impl Spelled {
     fn add(&mut self, low: u32, high: u32, next: NodeId, spelling: Spelling) {
         let mut from = low;
         if spelling != Spelling::Plain {
-            let escaped = |character: &u32| spelling.is_escaped(*character);
-            for special in (low..=high.min(0x5C)).filter(escaped) {
+            // What may be escaped: control characters, both quotes, the backslash.
+            let specials = (low..0x20).chain([0x22, 0x27, 0x5C]);
+            let specials = specials.filter(|special| (low..=high).contains(special));
+            for special in specials.filter(|special| spelling.is_escaped(*special)) {
                 if from < special {
                     self.add_plain(from, special - 1, next);
                 }

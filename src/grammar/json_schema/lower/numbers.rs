@@ -1,6 +1,8 @@
 //! Numbers, by the languages of their texts.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::super::{NumberOptions, NumberSet, SchemaError, types};
 use super::Lowering;
@@ -10,6 +12,11 @@ use crate::grammar::expr::ExprId;
 use crate::grammar::limits::Fuel;
 use crate::grammar::regular::Dfa;
 use crate::grammar::text::{Spelling, TextMachine};
+
+/// Languages that are remembered, at most; they can be made again.
+const SHARED_MAX: usize = 512;
+/// States of one of them, at most.
+const SHARED_STATES_MAX: usize = 512;
 
 impl Lowering<'_> {
     /// A number of any of the sets.
@@ -30,18 +37,46 @@ impl Lowering<'_> {
         if let Some(&known) = self.numbers.get(sets) {
             return Ok(known);
         }
-        let mut language: Option<Arc<Dfa>> = None;
-        for set in sets {
-            let texts = set.language(&NumberOptions::default(), fuel)?;
-            language = Some(match language {
-                None => texts,
-                Some(known) => Arc::new(known.union(&texts, fuel)?),
-            });
-        }
-        let Some(language) = language else { return Ok(NEVER) };
-        let machine = TextMachine::of_language(&language, Spelling::Plain);
-        let number = self.pool.text(Arc::new(machine));
+        let known = shared().get(sets).cloned();
+        let machine = match known {
+            Some(machine) => Some(machine),
+            None => number_machine(sets, fuel)?,
+        };
+        let Some(machine) = machine else { return Ok(NEVER) };
+        let number = self.pool.text(machine);
         self.numbers.insert(sets.to_vec(), number);
         Ok(number)
     }
+}
+
+/// The texts of numbers by their sets, for all schemas.
+fn shared() -> MutexGuard<'static, FxHashMap<Vec<NumberSet>, Arc<TextMachine>>> {
+    static SHARED: Mutex<FxHashMap<Vec<NumberSet>, Arc<TextMachine>>> =
+        Mutex::new(FxHashMap::with_hasher(FxBuildHasher));
+    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The texts of the numbers in any of the sets; they are remembered.
+fn number_machine(
+    sets: &[NumberSet],
+    fuel: &mut Fuel<'_>,
+) -> Result<Option<Arc<TextMachine>>, SchemaError> {
+    let mut language: Option<Arc<Dfa>> = None;
+    for set in sets {
+        let texts = set.language(&NumberOptions::default(), fuel)?;
+        language = Some(match language {
+            None => texts,
+            Some(known) => Arc::new(known.union(&texts, fuel)?),
+        });
+    }
+    let Some(language) = language else { return Ok(None) };
+    let machine = Arc::new(TextMachine::of_language(&language, Spelling::Plain));
+    if machine.states.len() <= SHARED_STATES_MAX {
+        let mut shared = shared();
+        if shared.len() >= SHARED_MAX {
+            shared.clear();
+        }
+        shared.insert(sets.to_vec(), Arc::clone(&machine));
+    }
+    Ok(Some(machine))
 }

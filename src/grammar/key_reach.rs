@@ -1,0 +1,223 @@
+//! Which keys an object's key may become from where it is: found out when an answer first comes to
+//! a key of the object.
+
+use std::sync::{Arc, OnceLock};
+
+use indexmap::IndexSet;
+
+use super::error::LimitError;
+use super::limits::Fuel;
+use super::members::{KeyId, KeySet, insert};
+use super::program::{NO_WAY, Node, NodeId, Program, Role};
+use super::text::TextMachine;
+
+/// For each state of the key: the keys that it may become, ascending, and the least bytes to their
+/// ends.
+type Reaches = Vec<Box<[(KeyId, u32)]>>;
+
+/// States times keys from which on what they become is paid for when the grammar is compiled.
+const LATER_MAX: usize = 1 << 18;
+
+/// The keys of an object as texts.
+#[derive(Debug)]
+pub(super) struct Keys {
+    texts: Arc<TextMachine>,
+    /// Bytes after the last character.
+    quote: u32,
+    /// Least bytes of each key, the closing quote included; [`NO_WAY`]: no text is that key.
+    bytes: Vec<u32>,
+    reaches: OnceLock<Reaches>,
+}
+
+impl Keys {
+    /// The `count` keys that texts can be.
+    pub(super) fn new(
+        texts: &Arc<TextMachine>,
+        quoted: bool,
+        count: usize,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Self, LimitError> {
+        let quote = u32::from(quoted);
+        let mut bytes = vec![NO_WAY; count];
+        for (state, from_start) in texts.bytes_from_start().into_iter().enumerate() {
+            if let (Some(key), true) = (texts.states[state].end, from_start != NO_WAY) {
+                let known = &mut bytes[key as usize];
+                *known = (*known).min(from_start + quote);
+            }
+        }
+        fuel.spend(texts.states.len() as u32)?;
+        let reaches = OnceLock::new();
+        if texts.states.len().saturating_mul(count) > LATER_MAX {
+            let _ = reaches.set(find_reaches(texts, quote, &mut |steps| fuel.spend(steps))?);
+        }
+        Ok(Self { texts: Arc::clone(texts), quote, bytes, reaches })
+    }
+
+    /// How many keys there are.
+    pub(super) fn count(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Least bytes of a key, if a text can be that key.
+    pub(super) fn bytes(&self, key: KeyId) -> Option<u32> {
+        self.bytes.get(key as usize).copied().filter(|bytes| *bytes != NO_WAY)
+    }
+
+    /// What each state of the key may become.
+    pub(super) fn reaches(&self) -> &Reaches {
+        self.reaches.get_or_init(|| {
+            find_reaches(&self.texts, self.quote, &mut |_| Ok(())).unwrap_or_default()
+        })
+    }
+
+    /// Bytes of memory that it takes to know what states may become, about.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let lists = self.reaches.get().map_or(&[][..], Vec::as_slice);
+        lists.iter().map(|list| list.len() * size_of::<(KeyId, u32)>() + 16).sum()
+    }
+
+    /// Whether each state of the key may become one of some keys.
+    pub(super) fn all_may_become(&self, is_one: impl Fn(KeyId) -> bool) -> bool {
+        let bytes = self.texts.bytes_to_ends(|key| if is_one(key) { 0 } else { NO_WAY });
+        bytes.iter().all(|bytes| *bytes != NO_WAY)
+    }
+}
+
+fn find_reaches(
+    keys: &TextMachine,
+    quote: u32,
+    pay: &mut dyn FnMut(u32) -> Result<(), LimitError>,
+) -> Result<Reaches, LimitError> {
+    let mut users: Vec<Vec<(u32, u32)>> = vec![Vec::new(); keys.states.len()];
+    let mut ends: Vec<(KeyId, u32)> = Vec::new();
+    for (from, state) in keys.states.iter().enumerate() {
+        for arm in &state.arms {
+            let bytes = keys.spelling.least_bytes(arm.low, arm.high);
+            users[arm.next as usize].push((from as u32, bytes));
+        }
+        ends.extend(state.end.map(|key| (key, from as u32)));
+    }
+    ends.sort_unstable();
+    let mut reaches: Vec<Vec<(KeyId, u32)>> = vec![Vec::new(); keys.states.len()];
+    let mut queue: std::collections::VecDeque<u32> = std::collections::VecDeque::new();
+    // Keys come in ascending order, so the one at hand is the last of each list, if it is there.
+    for group in ends.chunk_by(|a, b| a.0 == b.0) {
+        let Some(&(key, _)) = group.first() else { continue };
+        for &(_, state) in group {
+            reaches[state as usize].push((key, quote));
+            queue.push_back(state);
+        }
+        while let Some(state) = queue.pop_front() {
+            pay(1)?;
+            let Some(&(_, bytes)) = reaches[state as usize].last() else { continue };
+            for &(user, more) in &users[state as usize] {
+                let bytes = bytes + more;
+                match reaches[user as usize].last_mut() {
+                    Some((known, least)) if *known == key => {
+                        if bytes >= *least {
+                            continue;
+                        }
+                        *least = bytes;
+                    }
+                    _ => reaches[user as usize].push((key, bytes)),
+                }
+                queue.push_back(user);
+            }
+        }
+    }
+    Ok(reaches.into_iter().map(Vec::into_boxed_slice).collect())
+}
+
+/// For the nodes on the way to a key of an object or in one: the set of keys that may come of it.
+#[derive(Debug)]
+pub(crate) struct NodeKeys {
+    sets: IndexSet<KeySet>,
+    first: NodeId,
+    /// Numbers of sets, from the first node on.
+    of_nodes: Vec<u32>,
+    free: u32,
+}
+
+/// Stands for the set of a node that is not known yet.
+const NO_SET: u32 = u32::MAX;
+
+impl NodeKeys {
+    /// Looks at all nodes of an object.
+    pub(super) fn new(program: &Program, machine: u32) -> Self {
+        let rules = &program.machines[machine as usize];
+        let nodes = rules.nodes();
+        let mut found = Self {
+            sets: IndexSet::default(),
+            first: nodes.start,
+            of_nodes: vec![NO_SET; nodes.len()],
+            free: 0,
+        };
+        found.free = found.number(rules.free_keys());
+        for node in nodes.clone() {
+            if let Role::Key { state, .. } = program.role(node) {
+                found.of_nodes[(node - nodes.start) as usize] =
+                    found.number(rules.keys_from(state));
+            }
+        }
+        nodes.for_each(|node| {
+            found.find(program, node);
+        });
+        found
+    }
+
+    fn number(&mut self, keys: KeySet) -> u32 {
+        self.sets.insert_full(keys).0 as u32
+    }
+
+    /// The set of one node, if it is on the way to a key: what lies between two states has no cycle.
+    fn find(&mut self, program: &Program, node: NodeId) -> Option<u32> {
+        if !matches!(program.role(node), Role::Key { .. } | Role::InKey { .. }) {
+            return None;
+        }
+        let at = (node - self.first) as usize;
+        if self.of_nodes[at] != NO_SET {
+            return Some(self.of_nodes[at]);
+        }
+        let nexts: Vec<NodeId> = match program.nodes[node as usize] {
+            Node::Switch(span) => program.arms(span).iter().map(|arm| arm.next).collect(),
+            Node::Split(span) => program.targets(span).to_vec(),
+            Node::Token { next, .. } => vec![next],
+            _ => Vec::new(),
+        };
+        let mut keys = KeySet::new();
+        if let Node::Member { key, .. } = program.nodes[node as usize] {
+            insert(&mut keys, key);
+        }
+        for next in nexts {
+            let Some(set) = self.find(program, next) else { continue };
+            let more = self.set(set);
+            if keys.len() < more.len() {
+                keys.resize(more.len(), 0);
+            }
+            keys.iter_mut().zip(more).for_each(|(word, more)| *word |= more);
+        }
+        let set = self.number(keys);
+        self.of_nodes[at] = set;
+        Some(set)
+    }
+
+    /// The keys of a set.
+    pub(super) fn set(&self, set: u32) -> &[u64] {
+        self.sets.get_index(set as usize).map_or(&[], |keys| keys)
+    }
+
+    /// The number of the set of a node of the key.
+    pub(super) fn of_node(&self, node: NodeId) -> u32 {
+        self.of_nodes[(node - self.first) as usize]
+    }
+
+    /// The number of the set of all keys that are not declared and may come.
+    pub(super) fn free(&self) -> u32 {
+        self.free
+    }
+
+    /// Bytes of memory it takes, about.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.of_nodes.len() * size_of::<u32>() + self.sets.len() * (size_of::<KeySet>() + 16)
+    }
+}
