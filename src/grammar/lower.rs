@@ -13,7 +13,7 @@ mod switches;
 mod text;
 
 use hashbrown::HashTable;
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -31,6 +31,8 @@ use rules::RuleFacts;
 
 /// A repetition is written out when that takes at most so many nodes.
 const UNROLLED_NODES_MAX: u32 = 16;
+/// Nodes of a grammar of middle size: room for so many is made at once.
+const NODES_EXPECTED: usize = 1_024;
 /// Depth of expressions within expressions, rules that are copied included.
 const DEPTH_MAX: u32 = 600;
 /// Depth from which rules are called even if they are small, so that chains of rules end.
@@ -125,6 +127,13 @@ impl Parts<'_> {
     }
 }
 
+/// A list that starts with `item`, with room for more.
+fn first_of<T>(item: T) -> Vec<T> {
+    let mut list = Vec::with_capacity(NODES_EXPECTED);
+    list.push(item);
+    list
+}
+
 struct Lowering<'p, 'f> {
     pool: ExprPool,
     facts: RuleFacts,
@@ -144,6 +153,8 @@ struct Lowering<'p, 'f> {
     free_texts: Vec<LoweredFree>,
     text_starts: FxHashMap<u32, NodeId>,
     members_starts: FxHashMap<u32, NodeId>,
+    /// Where what stands between a key and its value starts, by the colon and the gaps around it.
+    colons: FxHashMap<(Box<[u8]>, u32), NodeId>,
     starts: FxHashMap<RuleId, NodeId>,
     bodies: FxHashMap<ExprId, NodeId>,
     pending: Vec<RuleId>,
@@ -170,27 +181,28 @@ impl<'p, 'f> Lowering<'p, 'f> {
             pool,
             facts,
             costs,
-            nodes: vec![Node::Return],
-            node_costs: vec![0],
-            arms: Vec::new(),
-            targets: Vec::new(),
+            nodes: first_of(Node::Return),
+            node_costs: first_of(0),
+            arms: Vec::with_capacity(2 * NODES_EXPECTED),
+            targets: Vec::with_capacity(NODES_EXPECTED),
             loops: Vec::new(),
             token_sets: Vec::new(),
-            roles: vec![Role::Plain],
+            roles: first_of(Role::Plain),
             role: Role::Plain,
             machines: Vec::new(),
             texts: Vec::new(),
             free_texts: Vec::new(),
             text_starts: FxHashMap::default(),
             members_starts: FxHashMap::default(),
+            colons: FxHashMap::default(),
             starts: FxHashMap::default(),
             bodies: FxHashMap::default(),
             pending: Vec::new(),
-            lowered: FxHashMap::default(),
+            lowered: FxHashMap::with_capacity_and_hasher(NODES_EXPECTED / 4, FxBuildHasher),
             consumers: FxHashMap::default(),
             escapes_known: FxHashMap::default(),
             wide_known: FxHashMap::default(),
-            switches: HashTable::new(),
+            switches: HashTable::with_capacity(NODES_EXPECTED / 2),
             nodes_max: limits.nodes_max,
             depth: 0,
             fuel,
@@ -375,29 +387,41 @@ impl<'p, 'f> Lowering<'p, 'f> {
     }
 
     fn lower_new(&mut self, expr: ExprId, next: NodeId) -> Result<NodeId, GrammarError> {
-        match self.pool.get(expr).clone() {
+        match self.pool.get(expr) {
             Expr::Never => Ok(self.reserve(NO_WAY)),
             Expr::Empty => Ok(next),
-            Expr::Literal(bytes) => Ok(self.lower_literal(&bytes, next)?),
-            Expr::Literals(texts) => Ok(self.lower_literals(&texts, next)?),
-            Expr::Chars(set) => Ok(self.lower_chars(&set, next)?),
-            Expr::Byte(low, high) => Ok(self.switch(&[Arm { low, high, next }])?),
+            &Expr::Byte(low, high) => Ok(self.switch(&[Arm { low, high, next }])?),
             Expr::Seq(parts) => {
-                parts.iter().rev().try_fold(next, |next, &part| self.lower(part, next))
+                let parts: SmallVec<[ExprId; 8]> = parts[..].into();
+                parts.into_iter().rev().try_fold(next, |next, part| self.lower(part, next))
             }
             Expr::Alt(choices) => {
-                let mut targets = Vec::with_capacity(choices.len());
+                let choices: SmallVec<[ExprId; 8]> = choices[..].into();
+                let mut targets: SmallVec<[NodeId; 8]> = SmallVec::new();
                 for choice in choices {
                     targets.push(self.lower(choice, next)?);
                 }
                 Ok(self.split(&targets)?)
             }
-            Expr::Repeat { body, min, max } => self.lower_repeat(body, min, max, next),
-            Expr::Rule(rule) => self.lower_call(rule, next),
-            Expr::Text(number) => self.lower_text(number, next),
-            Expr::Members(number) => self.lower_members(number, next),
-            Expr::Free(number) => self.lower_free(number, next),
+            &Expr::Repeat { body, min, max } => self.lower_repeat(body, min, max, next),
+            &Expr::Rule(rule) => self.lower_call(rule, next),
+            &Expr::Text(number) => self.lower_text(number, next),
+            &Expr::Members(number) => self.lower_members(number, next),
+            &Expr::Free(number) => self.lower_free(number, next),
+            Expr::Literal(bytes) => {
+                let bytes = bytes.clone();
+                Ok(self.lower_literal(&bytes, next)?)
+            }
+            Expr::Literals(texts) => {
+                let texts = texts.clone();
+                Ok(self.lower_literals(&texts, next)?)
+            }
+            Expr::Chars(set) => {
+                let set = set.clone();
+                Ok(self.lower_chars(&set, next)?)
+            }
             Expr::Token(set) => {
+                let set = set.clone();
                 let set = self.token_set(set);
                 Ok(self.push(Node::Token { set, next })?)
             }

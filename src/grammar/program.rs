@@ -1,5 +1,6 @@
 //! The lowered grammar: a flat graph of nodes that a parse walks, byte by byte.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::charloop::CharLoop;
@@ -83,11 +84,18 @@ impl Span {
 }
 
 /// A byte range of a switch and where it leads. The arms of a switch ascend and do not overlap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arm {
     pub(crate) low: u8,
     pub(crate) high: u8,
     pub(crate) next: NodeId,
+}
+
+impl Hash for Arm {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let range = u64::from(self.low) | u64::from(self.high) << 8;
+        state.write_u64(range | u64::from(self.next) << 16);
+    }
 }
 
 /// `body`, from `min` to `max` times. The body consumes at least one byte or token.

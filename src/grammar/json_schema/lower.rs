@@ -78,6 +78,7 @@ struct Lowering<'p> {
     limits: FxHashMap<Style, Option<Arc<Dfa>>>,
     numbers: FxHashMap<Vec<NumberSet>, ExprId>,
     gap: Option<ExprId>,
+    gap_rule: Option<RuleId>,
     never: Option<RuleId>,
 }
 
@@ -101,6 +102,7 @@ impl<'p> Lowering<'p> {
             strings: FxHashMap::default(),
             numbers: FxHashMap::default(),
             gap: None,
+            gap_rule: None,
             never: None,
         }
     }

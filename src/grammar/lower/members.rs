@@ -115,7 +115,8 @@ impl Lowering<'_, '_> {
         Ok(start)
     }
 
-    /// What comes after a key: the colon, and the value that starts at a node.
+    /// What comes after a key: the colon, and the value that starts at a node. The colon with its
+    /// gaps is a rule of its own: one for all keys.
     fn lower_colon(
         &mut self,
         start: NodeId,
@@ -123,9 +124,23 @@ impl Lowering<'_, '_> {
         after_value: NodeId,
     ) -> Result<NodeId, GrammarError> {
         let value = self.push(Node::Call { start, next: after_value })?;
-        let value = self.gap(members.gap_max, value)?;
-        let colon = self.lower_marked(&members.colon, value)?;
-        Ok(self.gap(members.gap_max, colon)?)
+        if members.gap_max == 0 {
+            return Ok(self.lower_marked(&members.colon, value)?);
+        }
+        let like = (members.colon.clone(), members.gap_max);
+        let colon = match self.colons.get(&like) {
+            Some(&known) => known,
+            None => {
+                let before = std::mem::take(&mut self.role);
+                let end = self.gap(members.gap_max, Program::RETURN)?;
+                let colon = self.lower_marked(&members.colon, end)?;
+                let colon = self.gap(members.gap_max, colon)?;
+                self.role = before;
+                self.colons.insert(like, colon);
+                colon
+            }
+        };
+        Ok(self.push(Node::Call { start: colon, next: value })?)
     }
 
     /// The keys: the node before the first byte of one, the quote included, and those of the states.

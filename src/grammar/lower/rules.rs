@@ -103,7 +103,10 @@ impl RuleFacts {
                 parts.iter().fold(1u32, |sum, &part| sum.saturating_add(self.size(pool, part)))
             }
             Expr::Repeat { body, min, max } => {
-                let written = self.size(pool, *body).saturating_mul(max.unwrap_or(*min).max(1));
+                let rounds = max.unwrap_or(*min).max(1);
+                // A round that may be left out takes a split.
+                let splits = max.map_or(0, |max| max - min);
+                let written = self.size(pool, *body).saturating_mul(rounds).saturating_add(splits);
                 if written > super::UNROLLED_NODES_MAX { 3 } else { written }
             }
             Expr::Rule(_) | Expr::Members(_) => 2,

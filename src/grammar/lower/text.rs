@@ -25,7 +25,7 @@ struct Spelled {
     escapes: Vec<Arm>,
     /// Control characters without a short escape.
     controls: Vec<(u8, NodeId)>,
-    /// Whether characters that are escaped are seen to elsewhere.
+    /// Whether what JSON escapes is seen to elsewhere.
     skips_escapes: bool,
 }
 
@@ -142,7 +142,11 @@ impl Lowering<'_, '_> {
             Spelling::Json => escaped_target(arms).map(entry),
             Spelling::Plain | Spelling::SingleQuoted => None,
         };
-        let mut spelled = Spelled { skips_escapes: escaped.is_some(), ..Spelled::default() };
+        let mut spelled = Spelled {
+            ascii: Vec::with_capacity(2 * arms.len() + 16),
+            skips_escapes: escaped.is_some(),
+            ..Spelled::default()
+        };
         for arm in arms {
             self.fuel.spend(1)?;
             let high = if wide.is_some() { arm.high.min(0x7F) } else { arm.high };
@@ -298,18 +302,27 @@ fn escaped_target(arms: &[DfaArm]) -> Option<u32> {
 
 impl Spelled {
     fn add(&mut self, low: u32, high: u32, next: NodeId, spelling: Spelling) {
-        let mut from = low;
-        if spelling != Spelling::Plain {
-            // What may be escaped: control characters, both quotes, the backslash.
-            let specials = (low..0x20).chain([0x22, 0x27, 0x5C]);
-            let specials = specials.filter(|special| (low..=high).contains(special));
-            for special in specials.filter(|special| spelling.is_escaped(*special)) {
-                if from < special {
-                    self.add_plain(from, special - 1, next);
+        if spelling == Spelling::Plain {
+            return self.add_plain(low, high, next);
+        }
+        if self.skips_escapes {
+            for (first, last) in [(0x20, 0x21), (0x23, 0x5B), (0x5D, 0x10FFFF)] {
+                if low.max(first) <= high.min(last) {
+                    self.add_plain(low.max(first), high.min(last), next);
                 }
-                from = special + 1;
-                self.add_escaped(special as u8, next, spelling);
             }
+            return;
+        }
+        let mut from = low;
+        // What may be escaped: control characters, both quotes, the backslash.
+        let specials = (low..0x20).chain([0x22, 0x27, 0x5C]);
+        let specials = specials.filter(|special| (low..=high).contains(special));
+        for special in specials.filter(|special| spelling.is_escaped(*special)) {
+            if from < special {
+                self.add_plain(from, special - 1, next);
+            }
+            from = special + 1;
+            self.add_escaped(special as u8, next, spelling);
         }
         if from <= high {
             self.add_plain(from, high, next);
@@ -317,9 +330,6 @@ impl Spelled {
     }
 
     fn add_escaped(&mut self, character: u8, next: NodeId, spelling: Spelling) {
-        if self.skips_escapes {
-            return;
-        }
         match spelling.short_escape(character.into()) {
             Some(letter) => self.escapes.push(Arm { low: letter, high: letter, next }),
             None => self.controls.push((character, next)),

@@ -41,7 +41,7 @@ impl Lowering<'_> {
             false => self.counted_items(shape, max, style, fuel)?,
         };
         let (open, close, gap) =
-            (self.pool.literal(b"["), self.pool.literal(b"]"), self.gap_of(style));
+            (self.pool.literal(b"["), self.pool.literal(b"]"), self.gap_before_value(style));
         Ok(self.pool.seq(&[open, gap, items, close]))
     }
 
@@ -54,7 +54,7 @@ impl Lowering<'_> {
 
     /// A comma, the gap after it and an item.
     fn next_item(&mut self, item: ExprId, style: Style) -> ExprId {
-        let (comma, gap) = (self.pool.literal(b","), self.gap_of(style));
+        let (comma, gap) = (self.pool.literal(b","), self.gap_before_value(style));
         self.pool.seq(&[comma, gap, item])
     }
 

@@ -1,6 +1,6 @@
 //! The keys of an object as one automaton: declared names, and what other keys are.
 
-use std::collections::BTreeMap;
+use smallvec::SmallVec;
 
 use crate::grammar::regular::{Classifier, DfaArm};
 use crate::grammar::text::{Spelling, TextMachine, TextState};
@@ -13,8 +13,18 @@ struct Names {
 
 #[derive(Default)]
 struct NameNode {
-    children: BTreeMap<u32, u32>,
+    /// Characters with the nodes they lead to, ascending.
+    children: SmallVec<[(u32, u32); 2]>,
     end: Option<u32>,
+}
+
+impl NameNode {
+    /// The children by characters of a range.
+    fn range(&self, low: u32, high: u32) -> &[(u32, u32)] {
+        let from = self.children.partition_point(|child| child.0 < low);
+        let to = self.children.partition_point(|child| child.0 <= high);
+        &self.children[from..to]
+    }
 }
 
 impl Names {
@@ -24,11 +34,16 @@ impl Names {
             let mut at = 0;
             for character in name.chars() {
                 let fresh = tree.nodes.len() as u32;
-                let next = *tree.nodes[at].children.entry(character.into()).or_insert(fresh);
-                if next == fresh {
-                    tree.nodes.push(NameNode::default());
-                }
-                at = next as usize;
+                let children = &mut tree.nodes[at].children;
+                let found = children.binary_search_by_key(&character.into(), |child| child.0);
+                at = match found {
+                    Ok(known) => children[known].1,
+                    Err(place) => {
+                        children.insert(place, (character.into(), fresh));
+                        tree.nodes.push(NameNode::default());
+                        fresh
+                    }
+                } as usize;
             }
             tree.nodes[at].end = Some(number as u32);
         }
@@ -43,7 +58,7 @@ pub(super) fn texts(texts: &[String]) -> TextMachine {
         arms: node
             .children
             .iter()
-            .map(|(&character, &next)| DfaArm { low: character, high: character, next })
+            .map(|&(character, next)| DfaArm { low: character, high: character, next })
             .collect(),
         end: node.end,
     });
@@ -95,14 +110,14 @@ pub(super) fn keys<'n>(
     let mut states = Vec::with_capacity(names.nodes.len());
     // A node comes after its parent.
     for (index, node) in names.nodes.iter().enumerate() {
-        let mut arms: Vec<DfaArm> = Vec::new();
+        let mut arms: SmallVec<[DfaArm; 16]> = SmallVec::new();
         let other_arms = match (others, other_of[index]) {
             (Some(others), Some(state)) => &*others.arms[state as usize],
             _ => &[],
         };
         for arm in other_arms {
             let mut from = arm.low;
-            for (&character, &child) in node.children.range(arm.low..=arm.high) {
+            for &(character, child) in node.range(arm.low, arm.high) {
                 other_of[child as usize] = Some(arm.next);
                 if from < character {
                     let next = first_other + arm.next;
@@ -114,14 +129,14 @@ pub(super) fn keys<'n>(
                 arms.push(DfaArm { low: from, high: arm.high, next: first_other + arm.next });
             }
         }
-        arms.extend(node.children.iter().map(|(&character, &next)| DfaArm {
+        arms.extend(node.children.iter().map(|&(character, next)| DfaArm {
             low: character,
             high: character,
             next,
         }));
         arms.sort_unstable_by_key(|arm| arm.low);
         let other_end = || others.zip(other_of[index]).and_then(|(all, at)| all.ends[at as usize]);
-        states.push(TextState { arms: arms.into(), end: node.end.or_else(other_end) });
+        states.push(TextState { arms: arms.as_slice().into(), end: node.end.or_else(other_end) });
     }
     if let Some(others) = others {
         for (arms, end) in others.arms.iter().zip(&others.ends) {

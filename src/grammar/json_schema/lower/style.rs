@@ -95,6 +95,23 @@ impl Lowering<'_> {
         if self.has_gaps(style) { self.gap() } else { ExprPool::EMPTY }
     }
 
+    /// Whitespace, where it is allowed, as a rule of its own: for places where a value of its own
+    /// rule follows.
+    pub(super) fn gap_before_value(&mut self, style: Style) -> ExprId {
+        if !self.has_gaps(style) {
+            return ExprPool::EMPTY;
+        }
+        let rule = match self.gap_rule {
+            Some(rule) => rule,
+            None => {
+                let (gap, rule) = (self.gap(), self.pool.declare("gap"));
+                self.pool.define(rule, gap);
+                *self.gap_rule.insert(rule)
+            }
+        };
+        self.pool.call(rule)
+    }
+
     /// What bare strings stand between; nothing where they are JSON's.
     pub(super) fn delimiter(&self) -> &str {
         match &self.dialect {
