@@ -284,7 +284,31 @@ impl Spelling {
 
 #[cfg(test)]
 mod tests {
-    use super::Spelling;
+    use super::{DfaArm, Spelling, TextMachine, TextState};
+
+    /// `"`, then `é`s, or a control character and `x`; the quote and the control are escaped.
+    fn machine() -> TextMachine {
+        let arm = |character: u32, next| DfaArm { low: character, high: character, next };
+        let state = |arms: &[DfaArm], end| TextState { arms: arms.into(), end };
+        let states = vec![
+            state(&[arm(0x22, 1), arm(0x01, 2)], None),
+            state(&[arm(0xE9, 1)], Some(0)),
+            state(&[arm(0x78, 3)], None),
+            state(&[], Some(1)),
+        ];
+        TextMachine { states, spelling: Spelling::Json, max_chars: None, shared: None }
+    }
+
+    #[test]
+    fn ways_are_counted_in_bytes() {
+        let machine = machine();
+        assert_eq!(machine.bytes_from_start(), [0, 2, 6, 7]);
+        assert_eq!(machine.bytes_to_ends(|_| 0), [2, 0, 1, 0]);
+        assert_eq!(machine.bytes_to_ends(|kind| if kind == 0 { 9 } else { 0 }), [7, 9, 1, 0]);
+        let only_first = |kind| if kind == 0 { 3 } else { u32::MAX };
+        assert_eq!(machine.bytes_to_ends(only_first), [5, 3, u32::MAX, u32::MAX]);
+        assert_eq!(machine.chars_to_end(), [1, 0, 1, 0]);
+    }
 
     #[test]
     fn spellings_escape_their_own_quote() {
