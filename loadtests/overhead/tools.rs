@@ -48,14 +48,15 @@ pub async fn measure(options: &Options, model: &Path) -> Result<(), Box<dyn Erro
     let settings = format!("chat_template = {TEMPLATE:?}\ncontext_tokens = {CONTEXT_TOKENS}");
     let daemon = super::daemon(options, model, most, &settings).await?;
     let client = client::client(&daemon.url)?;
+    let name = client.first_model().await?;
     let tools: Vec<Value> = serde_json::from_str(TOOLS)?;
     let system = in_words(&tools)?;
     for count in streams {
-        let free = requests(options, count, |body| {
+        let free = requests(options, &name, count, |body| {
             let said = json!({"role": "system", "content": system});
             body["messages"].as_array_mut().into_iter().for_each(|all| all.insert(0, said.clone()));
         });
-        let held = requests(options, count, |body| {
+        let held = requests(options, &name, count, |body| {
             body["tools"] = tools.clone().into();
             body["tool_choice"] = "auto".into();
         });
@@ -91,10 +92,15 @@ fn in_words(tools: &[Value]) -> Result<String, Box<dyn Error>> {
     Ok(content.ok_or("the template makes no system turn of tools")?.0.to_owned())
 }
 
-fn requests(options: &Options, count: usize, further: impl Fn(&mut Value)) -> Vec<Request> {
+fn requests(
+    options: &Options,
+    name: &str,
+    count: usize,
+    further: impl Fn(&mut Value),
+) -> Vec<Request> {
     let shape = Shape {
         workload: Workload::Chat,
-        model: "model".to_owned(),
+        model: name.to_owned(),
         max_tokens: Some(options.tokens),
         prefix_words: 0,
         extra: json!({"ignore_eos": true}),
