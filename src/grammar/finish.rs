@@ -13,10 +13,11 @@ use super::compiled::{CompiledGrammar, Generation};
 use super::distinct::{DistinctKeys, Mark};
 use super::error::{LimitError, MatchError};
 use super::limits::Fuel;
-use super::mask::{set_bit, tokens_of};
+use super::mask::{Mask, set_bit, tokens_of};
+use super::mask_cache::{finish_below, floor_of};
 use super::masks::add_token_set;
 use super::matcher::Matcher;
-use super::program::Node;
+use super::program::{NO_WAY, Node};
 use super::walk::walk;
 use crate::TokenId;
 
@@ -114,14 +115,39 @@ impl Matcher {
         bits: &mut [u32],
         fuel: &mut Fuel<'_>,
     ) -> Result<(), MatchError> {
+        if let Some(mask) = self.mask_within_with(tokens_left, bits, fuel)? {
+            mask.write(bits);
+        }
+        Ok(())
+    }
+
+    /// As [`fill_mask_within`](Self::fill_mask_within), but where every token of the plain mask
+    /// leaves enough this mask is returned, and `bits` are as they were: nothing is copied.
+    ///
+    /// # Errors
+    /// As for [`fill_mask_within`](Self::fill_mask_within).
+    pub fn mask_within(
+        &mut self,
+        tokens_left: u32,
+        bits: &mut [u32],
+    ) -> Result<Option<Arc<Mask>>, MatchError> {
+        let mut fuel = self.fuel();
+        self.mask_within_with(tokens_left, bits, &mut fuel)
+    }
+
+    fn mask_within_with(
+        &mut self,
+        tokens_left: u32,
+        bits: &mut [u32],
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Option<Arc<Mask>>, MatchError> {
         self.check_size(bits)?;
         let plain = self.mask_with(fuel)?;
         if self.is_ample(tokens_left, fuel)? {
-            plain.write(bits);
-            return Ok(());
+            return Ok(Some(plain));
         }
         if self.fill_free_text_within(&plain, tokens_left, bits, fuel)? {
-            return Ok(());
+            return Ok(None);
         }
         self.plan_to_finish(tokens_left, fuel)?;
         let mut within = vec![0u32; bits.len()];
@@ -140,7 +166,7 @@ impl Matcher {
             within.iter_mut().zip(&*bits).for_each(|(word, plain)| *word &= plain);
         }
         bits.copy_from_slice(&within);
-        Ok(())
+        Ok(None)
     }
 
     /// Whether every allowed token leaves enough, as far as can be told without looking at each.
@@ -148,13 +174,23 @@ impl Matcher {
         if !self.grammar().spelling().is_enough() {
             return Ok(false);
         }
-        let cached = self.cached_mask(fuel)?;
-        let Some(over_cut) = cached.finish_bytes_over_cut else { return Ok(false) };
-        let automaton = &self.generation().automaton;
-        let floor = super::mask_cache::floor_of(automaton, self.state(), &cached);
-        let below = super::mask_cache::finish_below(automaton, self.state(), floor);
-        let most = below.map_or(0, |(_, most)| most).saturating_add(over_cut);
+        let config = self.generation().automaton.config(self.state());
+        let most = match config.finish_bytes_after.get() {
+            Some(most) => *most,
+            None => self.find_finish_bytes_after(fuel)?,
+        };
         Ok(most.saturating_add(self.spare()) < tokens_left)
+    }
+
+    fn find_finish_bytes_after(&mut self, fuel: &mut Fuel<'_>) -> Result<u32, LimitError> {
+        let cached = self.cached_mask(fuel)?;
+        let automaton = &self.generation().automaton;
+        let most = cached.finish_bytes_over_cut.map_or(NO_WAY, |over_cut| {
+            let floor = floor_of(automaton, self.state(), &cached);
+            let below = finish_below(automaton, self.state(), floor);
+            below.map_or(0, |(_, most)| most).saturating_add(over_cut)
+        });
+        Ok(*automaton.config(self.state()).finish_bytes_after.get_or_init(|| most))
     }
 
     /// A way to finish from here, in which no key comes twice.
