@@ -4,11 +4,15 @@
 //! and batch shapes, in turn, with TTFT and ITL as a client sees them. Without: the daemon on the
 //! simulated device at zero cost, with its processor time a token.
 
+#[path = "overhead/grammars.rs"]
+mod grammars;
 #[path = "support/mod.rs"]
 mod support;
+#[path = "overhead/tools.rs"]
+mod tools;
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use pleach::bench::Request;
@@ -42,6 +46,9 @@ struct Options {
     /// With --model: what a grammar costs instead, free and constrained answers in turn.
     #[arg(long, requires = "model")]
     grammar: bool,
+    /// With --model: what 20 tools cost that an answer may call, but does not.
+    #[arg(long, requires = "model", conflicts_with = "grammar")]
+    tools: bool,
     /// One JSON object a line.
     #[arg(long)]
     json: bool,
@@ -51,7 +58,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = Options::parse();
     actix_rt::System::new().block_on(async {
         match &options.model {
-            Some(model) if options.grammar => with_grammars(&options, model).await,
+            Some(model) if options.grammar => grammars::measure(&options, model).await,
+            Some(model) if options.tools => tools::measure(&options, model).await,
             #[cfg(feature = "ggml")]
             Some(model) => against_the_bare_device(&options, model).await,
             #[cfg(not(feature = "ggml"))]
@@ -59,6 +67,29 @@ fn main() -> Result<(), Box<dyn Error>> {
             None => on_the_simulated_device(&options).await,
         }
     })
+}
+
+/// How many streams are measured, and the most of them.
+fn streams(options: &Options, usual: &[usize]) -> (Vec<usize>, usize) {
+    let streams = if options.streams.is_empty() { usual.to_vec() } else { options.streams.clone() };
+    let most = streams.iter().copied().max().unwrap_or(1);
+    (streams, most)
+}
+
+/// A daemon for so many streams; `settings` are of its model.
+async fn daemon(
+    options: &Options,
+    model: &Path,
+    streams: usize,
+    settings: &str,
+) -> Result<Daemon, Box<dyn Error>> {
+    Daemon::start(&format!(
+        "[model]\npath = {:?}\n{settings}\n[device]\nthreads = {}\n\
+         repeatable = \"off\"\n[limits]\nmax_sessions = {streams}\n",
+        model.display().to_string(),
+        options.threads
+    ))
+    .await
 }
 
 fn requests(options: &Options, streams: usize) -> Vec<Request> {
@@ -73,14 +104,10 @@ fn latencies(bursts: &[Burst]) -> (f64, f64, f64) {
 }
 
 #[cfg(feature = "ggml")]
-async fn against_the_bare_device(
-    options: &Options,
-    model: &std::path::Path,
-) -> Result<(), Box<dyn Error>> {
+async fn against_the_bare_device(options: &Options, model: &Path) -> Result<(), Box<dyn Error>> {
     use pleach::device::ggml::{GgmlDevice, GgmlSettings, RepeatableMode};
 
-    let streams = if options.streams.is_empty() { vec![1, 8, 16] } else { options.streams.clone() };
-    let most = streams.iter().copied().max().unwrap_or(1);
+    let (streams, most) = streams(options, &[1, 8, 16]);
     let context = u32::try_from(options.prompt)? + options.tokens + 16;
     let mut settings = GgmlSettings::new(model);
     settings.context_tokens = context;
@@ -90,13 +117,7 @@ async fn against_the_bare_device(
     eprintln!("loading the bare device");
     let mut device = GgmlDevice::load(&settings, &mut |_| true)?;
     eprintln!("starting the daemon");
-    let daemon = Daemon::start(&format!(
-        "[model]\npath = {:?}\ncontext_tokens = {context}\n[device]\nthreads = {}\n\
-         repeatable = \"off\"\n[limits]\nmax_sessions = {most}\n",
-        model.display().to_string(),
-        options.threads
-    ))
-    .await?;
+    let daemon = daemon(options, model, most, &format!("context_tokens = {context}")).await?;
     let client = client::client(&daemon.url)?;
     for count in streams {
         let (mut bare, mut served, mut bursts) = (Vec::new(), Vec::new(), Vec::new());
@@ -163,9 +184,7 @@ fn bare_burst(
 }
 
 async fn on_the_simulated_device(options: &Options) -> Result<(), Box<dyn Error>> {
-    let streams =
-        if options.streams.is_empty() { vec![1, 64, 1024] } else { options.streams.clone() };
-    let most = streams.iter().copied().max().unwrap_or(1);
+    let (streams, most) = streams(options, &[1, 64, 1024]);
     let daemon = Daemon::start(&format!(
         "[device]\nkind = \"simulated\"\nmax_batch_tokens = 16384\n[device.simulated]\n\
          fixed_us = 0\nper_token_us = 0\nper_sequence_us = 0\n\
@@ -199,56 +218,6 @@ async fn on_the_simulated_device(options: &Options) -> Result<(), Box<dyn Error>
             println!(
                 "{count:5} streams: {rate:9.0} tok/s, {cpu:6.1} us of CPU a token; TTFT p50 \
                  {first:.2} ms, ITL p50 {gap:.2} ms, p99 {gap_p99:.2} ms; {memory} MiB"
-            );
-        }
-    }
-    Ok(())
-}
-
-/// Any words and numbers, without an end: as many tokens as a free answer.
-const OPEN: &str =
-    r#"root ::= ([a-z]{1,12} | [0-9]{1,4} | [A-Z] [a-z]*) (" " | ", " | ". " | "\n") root | "end""#;
-
-/// Much text without a choice, as in a form.
-const FORM: &str = r#"root ::= line{12} "end"
-line ::= "{\"kind\": \"measurement\", \"unit\": \"millimetre\", \"value\": " [0-9]{2} ", \"checked\": true}\n""#;
-
-/// Tokens a second with a grammar over tokens a second without one, the same daemon in turn.
-async fn with_grammars(options: &Options, model: &std::path::Path) -> Result<(), Box<dyn Error>> {
-    let streams = if options.streams.is_empty() { vec![8] } else { options.streams.clone() };
-    let most = streams.iter().copied().max().unwrap_or(1);
-    let daemon = Daemon::start(&format!(
-        "[model]\npath = {:?}\ncontext_tokens = 1024\n[device]\nthreads = {}\n\
-         repeatable = \"off\"\n[limits]\nmax_sessions = {most}\n",
-        model.display().to_string(),
-        options.threads
-    ))
-    .await?;
-    let client = client::client(&daemon.url)?;
-    for count in streams {
-        let mut ratios = [Vec::new(), Vec::new()];
-        for round in 0..=options.rounds {
-            let free = client::burst(&client, requests(options, count)).await?;
-            for (grammar, ratios) in [OPEN, FORM].into_iter().zip(&mut ratios) {
-                let mut requests = requests(options, count);
-                for request in &mut requests {
-                    request.body["grammar"] = grammar.into();
-                    request.body["ignore_eos"] = false.into();
-                    request.body["allow_truncation"] = true.into();
-                }
-                let held = client::burst(&client, requests).await?;
-                if round > 0 {
-                    ratios.push(held.tokens_per_second() / free.tokens_per_second());
-                }
-            }
-        }
-        let [open, form] = ratios.map(|ratios| median(&ratios));
-        if options.json {
-            println!("{}", json!({"streams": count, "open_ratio": open, "form_ratio": form}));
-        } else {
-            println!(
-                "{count:4} streams: with an open grammar {open:.3}, with one that forces text \
-                 {form:.3} of the tokens a second without a grammar"
             );
         }
     }

@@ -379,7 +379,17 @@ fn vocabulary() -> impl Strategy<Value = Vocabulary> {
             bytes.into_iter().skip(skip).take(take).collect()
         }),
     ];
-    (proptest::collection::vec(token, 5..40), any::<bool>()).prop_map(|(texts, has_all_bytes)| {
+    let bytes = prop_oneof![
+        Just(Vec::new()),
+        Just((0..=255u8).collect()),
+        // All but a few, which may be some of those that texts are made of.
+        (proptest::collection::vec(any::<u8>(), 8), proptest::collection::vec(texts(), 0..2))
+            .prop_map(|(missing, texts)| {
+                let missing = [missing, texts.concat().into_bytes()].concat();
+                (0..=255u8).filter(|byte| !missing.contains(byte)).collect()
+            }),
+    ];
+    (proptest::collection::vec(token, 5..40), bytes).prop_map(|(texts, bytes): (_, Vec<u8>)| {
         let mut tokens: Vec<Token> = ["<a>", "<b>", "<end>", "ab"]
             .into_iter()
             .map(|name| Token { bytes: name.into(), kind: TokenKind::Control })
@@ -387,10 +397,8 @@ fn vocabulary() -> impl Strategy<Value = Vocabulary> {
         tokens[3].kind = TokenKind::Text;
         let texts = texts.into_iter().filter(|bytes| !bytes.is_empty());
         tokens.extend(texts.map(|bytes| Token { bytes, kind: TokenKind::Text }));
-        if has_all_bytes {
-            let bytes = (0..=255u8).map(|byte| Token { bytes: vec![byte], kind: TokenKind::Text });
-            tokens.extend(bytes);
-        }
+        let single = |byte| Token { bytes: vec![byte], kind: TokenKind::Text };
+        tokens.extend(bytes.into_iter().map(single));
         tokens.push(Token { bytes: Vec::new(), kind: TokenKind::Unused });
         Vocabulary::new(tokens, &[2, 3], None)
     })

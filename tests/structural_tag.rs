@@ -8,7 +8,9 @@ mod grammar_support;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use grammar_support::{allowed, compile, end_token, try_compile, vocabulary_of};
+use grammar_support::{
+    allowed, compile, end_token, try_compile, vocabulary_of, vocabulary_without,
+};
 use pleach::TokenId;
 use pleach::grammar::json_schema::SchemaOptions;
 use pleach::grammar::structural_tag::{FreeEnd, FreePart, FreeTextTag};
@@ -162,6 +164,55 @@ fn a_part_is_only_begun_while_there_is_room_for_it() {
     );
     assert!(may(0, end_token(&words)));
     assert!(!may(0, b'x'.into()) && !may(0, 257));
+}
+
+/// Vocabularies often lack bytes that no text holds: near and far from the end of a budget a mask of
+/// free text then costs no more than where every byte is a token, and is the same.
+#[test]
+fn bytes_that_are_no_tokens_do_not_make_free_text_dear() {
+    let words: Vec<String> = (0..4_000).map(|word| format!("w{word:x}")).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).chain(["<t>", "<t>ab"]).collect();
+    let missing = [0x04, 0x16, 0xC0, 0xC1, 0xF1, 0xF2, 0xFF];
+    let tag = || {
+        let rest = r#"{"a": 1, "b": 2}"#.repeat(4);
+        source(free(vec![part("<t>", &rest, false, true)], &[], FreeEnd::Anywhere))
+    };
+    let (lacking, full) = (vocabulary_without(&missing, &words), vocabulary_of(&words));
+    let (held, other) = (compile(&tag(), &lacking), compile(&tag(), &full));
+    let (mut bits, mut others) = (vec![0; lacking.mask_words()], vec![0; full.mask_words()]);
+    for left in [2_000, 200, 60, 30, 5] {
+        let mut fuel = Fuel::new(1_000_000);
+        held.matcher().fill_mask_within_with(left, &mut bits, &mut fuel).unwrap();
+        let before = fuel.steps_left();
+        held.matcher().fill_mask_within_with(left, &mut bits, &mut fuel).unwrap();
+        assert!(before - fuel.steps_left() < 200, "{left}: {}", before - fuel.steps_left());
+        other.matcher().fill_mask_within(left, &mut others).unwrap();
+        for byte in missing {
+            others[usize::from(byte) / 32] &= !(1 << (byte % 32));
+        }
+        assert_eq!(bits, others, "{left} left");
+    }
+}
+
+/// A text that needs such a byte is still finished in time, by the tokens that hold it.
+#[test]
+fn what_needs_a_byte_that_is_no_token_is_finished_by_longer_tokens() {
+    let words = ["x\u{4}", "\u{4}y"];
+    let vocabulary = vocabulary_without(&[4], &words);
+    let tag = free(vec![part("<t>", "ax\u{4}b", false, true)], &[], FreeEnd::Anywhere);
+    let grammar = compile(&source(tag), &vocabulary);
+    let mut bits = vec![0; vocabulary.mask_words()];
+    let mut matcher = grammar.matcher_after(b"<t").unwrap();
+    let mut may = |matcher: &mut pleach::grammar::Matcher, left: u32, token: u32| {
+        matcher.fill_mask_within(left, &mut bits).unwrap();
+        bits[token as usize / 32] >> (token % 32) & 1 == 1
+    };
+    assert!(may(&mut matcher, 4, u32::from(b'>')) && !may(&mut matcher, 3, u32::from(b'>')));
+    for token in [u32::from(b'>'), u32::from(b'a'), 256, u32::from(b'b')] {
+        assert!(may(&mut matcher, 9, token));
+        matcher.accept(token).unwrap();
+    }
+    assert!(matcher.is_complete());
 }
 
 fn shared() -> Option<PathBuf> {

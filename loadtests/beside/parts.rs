@@ -1,7 +1,6 @@
 //! What is measured on each side.
 
 use std::error::Error;
-use std::fmt;
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
@@ -11,6 +10,7 @@ use pleach::bench::{
 use serde_json::{Value, json};
 
 use super::Part;
+use super::support::wanted::Wanted;
 
 /// Prompts that arrive one a second.
 const ARRIVALS: usize = 8;
@@ -27,31 +27,6 @@ pub struct Figure {
     pub name: &'static str,
     pub value: f64,
     pub wanted: Option<Wanted>,
-}
-
-/// What a ratio should be.
-#[derive(Clone, Copy)]
-pub enum Wanted {
-    AtLeast(f64),
-    AtMost(f64),
-}
-
-impl Wanted {
-    pub fn holds(self, ratio: f64) -> bool {
-        match self {
-            Self::AtLeast(least) => ratio >= least,
-            Self::AtMost(most) => ratio <= most,
-        }
-    }
-}
-
-impl fmt::Display for Wanted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AtLeast(least) => write!(f, "at least {least}"),
-            Self::AtMost(most) => write!(f, "at most {most}"),
-        }
-    }
 }
 
 fn figure(name: &'static str, value: f64, wanted: Option<Wanted>) -> Figure {

@@ -5,3 +5,4 @@
 pub mod client;
 pub mod daemon;
 pub mod metrics;
+pub mod wanted;

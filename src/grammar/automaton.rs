@@ -84,6 +84,10 @@ pub(crate) struct Config {
     /// The state with abstract counts, by which masks are looked up.
     pub(crate) abstracted: OnceLock<ConfigId>,
     pub(crate) mask: OnceLock<Arc<CachedMask>>,
+    /// Most bytes that complete the answer after a token of the mask; [`NO_WAY`]: there is no bound.
+    ///
+    /// [`NO_WAY`]: super::program::NO_WAY
+    pub(crate) finish_bytes_after: OnceLock<u32>,
 }
 
 impl Config {
@@ -101,6 +105,7 @@ impl Config {
             runs: [const { AtomicU64::new(UNKNOWN_EDGE) }; Class::COUNT],
             abstracted: OnceLock::new(),
             mask: OnceLock::new(),
+            finish_bytes_after: OnceLock::new(),
         }
     }
 

@@ -16,6 +16,7 @@ use super::masks::{MaskMaker, is_in_set};
 use super::matcher::Matcher;
 use super::program::Program;
 use super::source::{self, GrammarSource, Parsed};
+use super::spelling::Spelling;
 use super::vocabulary::GrammarVocabulary;
 use crate::TokenId;
 
@@ -57,6 +58,7 @@ impl Generation {
 pub struct CompiledGrammar {
     program: Arc<Program>,
     vocabulary: Arc<GrammarVocabulary>,
+    spelling: Spelling,
     limits: Limits,
     end_tokens: Box<[TokenId]>,
     generation: RwLock<Arc<Generation>>,
@@ -121,6 +123,7 @@ impl CompiledGrammar {
         let automaton = Automaton::new(Arc::clone(&program), limits, fuel)?;
         let generation = Generation::new(0, automaton, limits);
         let grammar = Arc::new(Self {
+            spelling: Spelling::new(&program, vocabulary),
             program,
             vocabulary: Arc::clone(vocabulary),
             limits: *limits,
@@ -199,6 +202,11 @@ impl CompiledGrammar {
 
     pub(crate) fn program(&self) -> &Program {
         &self.program
+    }
+
+    /// How the vocabulary spells its texts byte by byte.
+    pub(crate) fn spelling(&self) -> &Spelling {
+        &self.spelling
     }
 
     /// When it was last used, in ticks of the vocabulary.

@@ -13,10 +13,11 @@ use super::compiled::{CompiledGrammar, Generation};
 use super::distinct::{DistinctKeys, Mark};
 use super::error::{LimitError, MatchError};
 use super::limits::Fuel;
-use super::mask::{set_bit, tokens_of};
+use super::mask::{Mask, set_bit, tokens_of};
+use super::mask_cache::{finish_below, floor_of};
 use super::masks::add_token_set;
 use super::matcher::Matcher;
-use super::program::Node;
+use super::program::{NO_WAY, Node};
 use super::walk::walk;
 use crate::TokenId;
 
@@ -100,20 +101,58 @@ impl Matcher {
         tokens_left: u32,
         bits: &mut [u32],
     ) -> Result<(), MatchError> {
-        self.check_size(bits)?;
         let mut fuel = self.fuel();
-        let plain = self.mask_with(&mut fuel)?;
-        if self.is_ample(tokens_left, &mut fuel)? {
-            plain.write(bits);
-            return Ok(());
+        self.fill_mask_within_with(tokens_left, bits, &mut fuel)
+    }
+
+    /// As [`fill_mask_within`](Self::fill_mask_within), with the caller's fuel.
+    ///
+    /// # Errors
+    /// As for [`fill_mask_within`](Self::fill_mask_within).
+    pub fn fill_mask_within_with(
+        &mut self,
+        tokens_left: u32,
+        bits: &mut [u32],
+        fuel: &mut Fuel<'_>,
+    ) -> Result<(), MatchError> {
+        if let Some(mask) = self.mask_within_with(tokens_left, bits, fuel)? {
+            mask.write(bits);
         }
-        if self.fill_free_text_within(&plain, tokens_left, bits, &mut fuel)? {
-            return Ok(());
+        Ok(())
+    }
+
+    /// As [`fill_mask_within`](Self::fill_mask_within), but where every token of the plain mask
+    /// leaves enough this mask is returned, and `bits` are as they were: nothing is copied.
+    ///
+    /// # Errors
+    /// As for [`fill_mask_within`](Self::fill_mask_within).
+    pub fn mask_within(
+        &mut self,
+        tokens_left: u32,
+        bits: &mut [u32],
+    ) -> Result<Option<Arc<Mask>>, MatchError> {
+        let mut fuel = self.fuel();
+        self.mask_within_with(tokens_left, bits, &mut fuel)
+    }
+
+    fn mask_within_with(
+        &mut self,
+        tokens_left: u32,
+        bits: &mut [u32],
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Option<Arc<Mask>>, MatchError> {
+        self.check_size(bits)?;
+        let plain = self.mask_with(fuel)?;
+        if self.is_ample(tokens_left, fuel)? {
+            return Ok(Some(plain));
         }
-        self.plan_to_finish(tokens_left, &mut fuel)?;
+        if self.fill_free_text_within(&plain, tokens_left, bits, fuel)? {
+            return Ok(None);
+        }
+        self.plan_to_finish(tokens_left, fuel)?;
         let mut within = vec![0u32; bits.len()];
         if let Some(after) = tokens_left.checked_sub(1) {
-            self.add_tokens_within(after, &mut within, &mut fuel)?;
+            self.add_tokens_within(after, &mut within, fuel)?;
         }
         if let Some(next) = self.plan.as_ref().and_then(Plan::next) {
             set_bit(&mut within, next);
@@ -127,21 +166,31 @@ impl Matcher {
             within.iter_mut().zip(&*bits).for_each(|(word, plain)| *word &= plain);
         }
         bits.copy_from_slice(&within);
-        Ok(())
+        Ok(None)
     }
 
     /// Whether every allowed token leaves enough, as far as can be told without looking at each.
     fn is_ample(&mut self, tokens_left: u32, fuel: &mut Fuel<'_>) -> Result<bool, LimitError> {
-        if !self.grammar().vocabulary().is_byte_complete() {
+        if !self.grammar().spelling().is_enough() {
             return Ok(false);
         }
-        let cached = self.cached_mask(fuel)?;
-        let Some(over_cut) = cached.finish_bytes_over_cut else { return Ok(false) };
-        let automaton = &self.generation().automaton;
-        let floor = super::mask_cache::floor_of(automaton, self.state(), &cached);
-        let below = super::mask_cache::finish_below(automaton, self.state(), floor);
-        let most = below.map_or(0, |(_, most)| most).saturating_add(over_cut);
+        let config = self.generation().automaton.config(self.state());
+        let most = match config.finish_bytes_after.get() {
+            Some(most) => *most,
+            None => self.find_finish_bytes_after(fuel)?,
+        };
         Ok(most.saturating_add(self.spare()) < tokens_left)
+    }
+
+    fn find_finish_bytes_after(&mut self, fuel: &mut Fuel<'_>) -> Result<u32, LimitError> {
+        let cached = self.cached_mask(fuel)?;
+        let automaton = &self.generation().automaton;
+        let most = cached.finish_bytes_over_cut.map_or(NO_WAY, |over_cut| {
+            let floor = floor_of(automaton, self.state(), &cached);
+            let below = finish_below(automaton, self.state(), floor);
+            below.map_or(0, |(_, most)| most).saturating_add(over_cut)
+        });
+        Ok(*automaton.config(self.state()).finish_bytes_after.get_or_init(|| most))
     }
 
     /// A way to finish from here, in which no key comes twice.
@@ -233,7 +282,7 @@ impl Matcher {
 /// Whether a state can be finished in `after` tokens, where the bytes alone say so.
 fn quick_fit(grammar: &CompiledGrammar, config: &Config, after: u32) -> Option<bool> {
     let vocabulary = grammar.vocabulary();
-    if vocabulary.is_byte_complete() && config.finish_bytes <= after {
+    if grammar.spelling().is_enough() && config.finish_bytes <= after {
         return Some(true);
     }
     let tokens_min = config.finish_bytes.div_ceil(vocabulary.token_bytes_max().max(1));
@@ -280,7 +329,7 @@ pub(super) fn way_of(
 ) -> Result<Option<Way>, LimitError> {
     let finish_bytes = generation.automaton.config(from).finish_bytes;
     if finish_bytes > SPELLED_BYTES_MAX {
-        let spells = grammar.vocabulary().is_byte_complete() && finish_bytes != u32::MAX;
+        let spells = grammar.spelling().is_enough() && finish_bytes != u32::MAX;
         return Ok(spells.then_some(Way::Bytes(finish_bytes)));
     }
     let text = shortest_text(grammar, &generation.automaton, from, keys, fuel)?;
@@ -351,7 +400,7 @@ fn level_step(
 }
 
 /// A byte, one of each class from some class on, that leads to where a test holds: of the byte, and
-/// of the bytes that it then takes to finish.
+/// of the bytes that it then takes to finish. Rather one that is a token by itself.
 fn byte_step(
     grammar: &CompiledGrammar,
     automaton: &Automaton,
@@ -360,9 +409,11 @@ fn byte_step(
     fuel: &mut Fuel<'_>,
 ) -> Result<Option<(Symbol, ConfigId)>, LimitError> {
     let config = automaton.config(at);
-    let classes = &grammar.program().classes;
-    for offset in 0..classes.len() {
-        let byte = classes.representative((first_class + offset) % classes.len());
+    let (classes, spelling) = (&grammar.program().classes, grammar.spelling());
+    let in_turn = || (0..classes.len()).map(|offset| (first_class + offset) % classes.len());
+    let spelled = in_turn().filter_map(|class| spelling.byte_of(class));
+    let others = in_turn().filter(|&class| spelling.byte_of(class).is_none());
+    for byte in spelled.chain(others.map(|class| classes.representative(class))) {
         let to = automaton.edge(config, byte, fuel)?.to;
         if to != DEAD && is_it(byte, automaton.config(to).finish_bytes) {
             return Ok(Some((Symbol::Byte(byte), to)));

@@ -100,7 +100,7 @@ impl Matcher {
             return Ok(false);
         };
         let vocabulary = grammar.vocabulary();
-        let fits = vocabulary.is_byte_complete() && finish_bytes < tokens_left;
+        let fits = grammar.spelling().is_enough() && finish_bytes < tokens_left;
         let Some(after) = tokens_left.checked_sub(1).filter(|_| fits) else { return Ok(false) };
         plain.write(bits);
         let ids = grammar.program().free.tokens(place);

@@ -98,8 +98,9 @@ impl Matcher {
         if config.alive == [0; 4] {
             return Some(false);
         }
-        // Any byte that is alive is a token by itself.
-        self.grammar.vocabulary().is_byte_complete().then_some(true)
+        let singles = self.grammar.vocabulary().single_bytes();
+        let goes_on = config.alive.iter().zip(singles).any(|(alive, single)| alive & single != 0);
+        goes_on.then_some(true)
     }
 
     /// Whether an end token was accepted.

@@ -63,6 +63,7 @@ pub mod regular;
 mod segments;
 mod shapes;
 mod source;
+mod spelling;
 pub mod structural_tag;
 mod text;
 mod text_places;

@@ -37,7 +37,7 @@ pub struct GrammarVocabulary {
     token_bytes: Box<[Box<[u8]>]>,
     names: FxHashMap<Box<[u8]>, TokenId>,
     text_tokens: Arc<[u32]>,
-    is_byte_complete: bool,
+    single_bytes: [u64; 4],
     pub(super) quoted: LazyQuotedTokens,
     key_ends: LazyKeyEnds,
     pub(super) text_places: SharedPlaces,
@@ -80,7 +80,12 @@ impl GrammarVocabulary {
             }
             is_twin
         });
-        let singles = texts.iter().filter(|(bytes, _)| bytes.len() == 1).count();
+        let mut single_bytes = [0; 4];
+        for (bytes, _) in &texts {
+            if let [byte] = **bytes {
+                single_bytes[usize::from(byte >> 6)] |= 1 << (byte & 63);
+            }
+        }
         let mut names: FxHashMap<Box<[u8]>, TokenId> = FxHashMap::default();
         let named = tokens().filter(|(_, token)| token.bytes.first() == Some(&b'<'));
         for (id, token) in named {
@@ -108,7 +113,7 @@ impl GrammarVocabulary {
                 .collect(),
             names,
             text_tokens: text_tokens.into(),
-            is_byte_complete: singles == 256,
+            single_bytes,
             quoted: LazyQuotedTokens::default(),
             key_ends: LazyKeyEnds::default(),
             text_places: SharedPlaces::default(),
@@ -188,9 +193,9 @@ impl GrammarVocabulary {
         &self.text_tokens
     }
 
-    /// Whether each single byte is a token, so that any text can be spelled.
-    pub(crate) fn is_byte_complete(&self) -> bool {
-        self.is_byte_complete
+    /// The bytes that are tokens by themselves, a bit for each.
+    pub(crate) fn single_bytes(&self) -> &[u64; 4] {
+        &self.single_bytes
     }
 
     /// Bytes of the longest token.

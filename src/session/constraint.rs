@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Fault, Outcome};
 use crate::TokenId;
-use crate::grammar::{MatchError, Matcher, Tokenize};
+use crate::grammar::{Mask, MaskView, MatchError, Matcher, Tokenize};
 
 /// What a generation is held to.
 #[derive(Clone)]
@@ -35,8 +35,11 @@ pub(super) struct Guide {
     matcher: Matcher,
     forced_by: Option<Arc<dyn Tokenize + Send + Sync>>,
     whole: bool,
-    mask: Vec<u32>,
-    /// Whether `mask` is that of the present place.
+    /// The mask of the present place, where it is nobody else's.
+    own: Vec<u32>,
+    /// The same, where it is written out already for all who are there.
+    shared: Option<Arc<Mask>>,
+    /// Whether they are those of the present place.
     is_prepared: bool,
 }
 
@@ -49,7 +52,8 @@ impl Guide {
             matcher,
             forced_by: constraint.forced_by.clone().filter(|_| may_force),
             whole: constraint.whole,
-            mask: vec![0; words],
+            own: vec![0; words],
+            shared: None,
             is_prepared: false,
         }
     }
@@ -60,19 +64,25 @@ impl Guide {
         if self.is_prepared {
             return Ok(());
         }
-        let filled = if self.whole {
-            self.matcher.fill_mask_within(tokens_left, &mut self.mask)
+        let found = if self.whole {
+            self.matcher.mask_within(tokens_left, &mut self.own)
         } else {
-            self.matcher.fill_mask(&mut self.mask)
+            self.matcher.mask().map(Some)
         };
-        filled.map_err(|error| outcome_of(&error))?;
+        self.shared = found.map_err(|error| outcome_of(&error))?;
+        if let Some(mask) = &self.shared
+            && words_of(mask).is_none()
+        {
+            mask.write(&mut self.own);
+            self.shared = None;
+        }
         self.is_prepared = true;
         Ok(())
     }
 
     /// The mask of the next token; see [`Guide::prepare`].
     pub(super) fn mask(&self) -> &[u32] {
-        &self.mask
+        self.shared.as_deref().and_then(words_of).unwrap_or(&self.own)
     }
 
     /// Takes a token. One that its own mask allowed and that is rejected is a bug: the session ends
@@ -140,6 +150,14 @@ impl Guide {
         let mut bits = vec![0; mask.words()];
         mask.write(&mut bits);
         Ok(tokens_of(&bits).all(is_end))
+    }
+}
+
+/// A mask's bits, where nothing has to be added to them.
+fn words_of(mask: &Mask) -> Option<&[u32]> {
+    match mask.view() {
+        MaskView::Bits { words, more: [] } => Some(words),
+        _ => None,
     }
 }
 

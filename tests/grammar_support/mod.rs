@@ -13,12 +13,20 @@ use pleach::vocab::{Token, TokenKind, Vocabulary};
 /// Every byte as the token of its number, then `words`, then a control token `<extra>`, then the
 /// end token.
 pub fn vocabulary_of(words: &[&str]) -> Arc<GrammarVocabulary> {
+    vocabulary_without(&[], words)
+}
+
+/// The same, where the tokens of some bytes are never written.
+pub fn vocabulary_without(missing: &[u8], words: &[&str]) -> Arc<GrammarVocabulary> {
     let bytes = (0..=255u8).map(|byte| vec![byte]);
     let words = words.iter().map(|word| word.as_bytes().to_vec());
     let mut tokens: Vec<Token> =
         bytes.chain(words).map(|bytes| Token { bytes, kind: TokenKind::Text }).collect();
     for name in ["<extra>", "<end>"] {
         tokens.push(Token { bytes: name.into(), kind: TokenKind::Control });
+    }
+    for &byte in missing {
+        tokens[usize::from(byte)] = Token { bytes: Vec::new(), kind: TokenKind::Unused };
     }
     let end = tokens.len() as TokenId - 1;
     GrammarVocabulary::new(&Vocabulary::new(tokens, &[end], None))

@@ -229,9 +229,14 @@ def said(choice):
 def main():
     asker, count = Asker(sys.argv[1]), int(sys.argv[2])
     with ThreadPoolExecutor(CLIENTS) as threads:
-        list(threads.map(asker.must_call, range(count)))
-        list(threads.map(asker.may_call, range(max(count // 10, 1))))
+        asked = [threads.submit(asker.must_call, index) for index in range(count)]
+        asked += [threads.submit(asker.may_call, index) for index in range(max(count // 10, 1))]
+    # Each fault is told, not only the first.
+    faults = [request.exception() for request in asked if request.exception()]
+    for fault in faults:
+        print(f"{type(fault).__name__}: {fault}", file=sys.stderr)
     print(dict(asker.counts), file=sys.stderr)
+    sys.exit(f"{len(faults)} of {len(asked)} requests failed" if faults else 0)
 
 
 main()
