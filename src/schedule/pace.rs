@@ -23,6 +23,11 @@ const FIRST_TOKENS: u32 = 64;
 /// plan of its work.
 pub(super) const CHUNK_TOKENS: u32 = 16;
 
+/// How many times longer than usual a step may take for prompts that it brings to their end, at
+/// most: others may come
+/// meanwhile.
+const TIMES_MAX: f64 = 8.0;
+
 /// How many tokens may ride along at least, so that prompts get on.
 const TOKENS_MIN: u32 = 8;
 
@@ -109,12 +114,17 @@ impl Pace {
     }
 
     /// Tokens beyond one for each of the `decoding` sequences that may be in the next step: as many
-    /// as keep it below the target, or make it twice as long as it would be without. `prompts`: how
-    /// many wait for their first token.
-    pub(super) fn further_tokens(&self, decoding: usize, prompts: usize) -> u32 {
+    /// as keep it below the target, or make it twice as long as it would be without, or bring as
+    /// many prompts to their end as is worth the wait of those that stream. `prompts`: what is
+    /// missing of those that wait for their first token, the shortest first.
+    pub(super) fn further_tokens(&self, decoding: usize, prompts: &[u32]) -> u32 {
         if self.further.1 == 0.0 {
             return FIRST_TOKENS;
         }
+        self.paced_tokens(decoding, prompts.len()).max(self.finishing_tokens(decoding, prompts))
+    }
+
+    fn paced_tokens(&self, decoding: usize, prompts: usize) -> u32 {
         let plain = self.plain_seconds(decoding.max(1));
         // Where more wait than stream, a longer step holds up fewer than it serves, and steps are
         // full sooner.
@@ -124,6 +134,24 @@ impl Pace {
         let per_token = self.per_token().max(1e-9);
         let count = (room / per_token).clamp(f64::from(TOKENS_MIN), 1e9) as u32;
         if count < CHUNK_TOKENS { count } else { count - count % CHUNK_TOKENS }
+    }
+
+    /// Tokens of the shortest prompts that are read to their end in one step although it takes longer
+    /// than the target: as many times longer as prompts begin to stream for each that waits
+    /// meanwhile. So those that come together begin together, and nobody's stream stutters while one
+    /// after the other is read.
+    fn finishing_tokens(&self, decoding: usize, prompts: &[u32]) -> u32 {
+        let together = self.plain_seconds(decoding + prompts.len());
+        let worth_waiting = self.target.max(2.0 * together);
+        let (mut tokens, mut worth) = (0u32, 0);
+        for (begun, &missing) in (1u32..).zip(prompts) {
+            tokens = tokens.saturating_add(missing);
+            let times = f64::from(begun) / decoding.max(1) as f64;
+            if f64::from(tokens) * self.per_token() <= worth_waiting * times.min(TIMES_MAX) {
+                worth = tokens;
+            }
+        }
+        worth
     }
 
     /// Seconds of a step without further tokens: of the nearest number of sequences that is known,
@@ -149,6 +177,8 @@ fn place(sequences: usize) -> usize {
 mod tests {
     use super::*;
 
+    const LONG: &[u32] = &[900];
+
     fn ms(count: u64) -> Duration {
         Duration::from_millis(count)
     }
@@ -162,7 +192,7 @@ mod tests {
         let mut pace = Pace::new(ms(target));
         for _ in 0..20 {
             took(&mut pace, 8, 8, ms(40));
-            let further = pace.further_tokens(8, 1);
+            let further = pace.further_tokens(8, LONG);
             took(&mut pace, 8, 8 + further, ms(40 + 2 * u64::from(further)));
         }
         pace
@@ -170,13 +200,13 @@ mod tests {
 
     #[test]
     fn prompts_fill_the_step_up_to_the_target() {
-        assert_eq!(learned(150).further_tokens(8, 1), 48, "55 fit, in chunks");
-        assert_eq!(learned(400).further_tokens(8, 1), 176);
+        assert_eq!(learned(150).further_tokens(8, LONG), 48, "55 fit, in chunks");
+        assert_eq!(learned(400).further_tokens(8, LONG), 176);
     }
 
     #[test]
     fn where_a_step_takes_long_anyway_prompts_may_double_it() {
-        assert_eq!(learned(1).further_tokens(8, 1), 16, "20 take as long as the eight");
+        assert_eq!(learned(1).further_tokens(8, LONG), 16, "20 take as long as the eight");
     }
 
     #[test]
@@ -184,15 +214,26 @@ mod tests {
         let mut pace = Pace::new(ms(1));
         took(&mut pace, 1, 1, ms(1));
         took(&mut pace, 1, 65, ms(60_000));
-        assert_eq!(pace.further_tokens(1, 1), TOKENS_MIN);
+        assert_eq!(pace.further_tokens(1, LONG), TOKENS_MIN);
     }
 
     #[test]
     fn where_more_wait_than_stream_prompts_may_take_longer() {
         let pace = learned(150);
-        assert!(pace.further_tokens(0, 1) > 2 * pace.further_tokens(8, 1));
-        assert!(pace.further_tokens(3, 5) > 2 * pace.further_tokens(5, 3));
-        assert_eq!(Pace::new(ms(100)).further_tokens(0, 1), FIRST_TOKENS);
+        assert!(pace.further_tokens(0, LONG) > 2 * pace.further_tokens(8, LONG));
+        assert!(pace.further_tokens(3, &[900; 5]) > 2 * pace.further_tokens(5, &[900; 3]));
+        assert_eq!(Pace::new(ms(100)).further_tokens(0, LONG), FIRST_TOKENS);
+    }
+
+    #[test]
+    fn short_prompts_that_come_together_are_read_together() {
+        let pace = learned(100);
+        assert_eq!(pace.further_tokens(0, &[40; 8]), 320, "all eight, 80 ms each");
+        assert_eq!(pace.further_tokens(2, &[20; 6]), 120, "three for each that streams");
+        assert_eq!(pace.further_tokens(2, &[20, 20, 20, 90]), 60, "one is too long for that");
+        assert_eq!(pace.further_tokens(7, &[20]), 16, "one that comes later is no reason");
+        let slow = pace.further_tokens(0, &[40; 30]);
+        assert_eq!(slow, 400, "as many as take eight targets");
     }
 
     #[test]
@@ -206,7 +247,7 @@ mod tests {
         }
         let known = pace.with_drafts(8).unwrap();
         assert!((known.draft_seconds - 3e-3).abs() < 1e-4, "{known:?}");
-        assert_eq!(pace.further_tokens(8, 1), 48, "prompts cost what they did");
+        assert_eq!(pace.further_tokens(8, LONG), 48, "prompts cost what they did");
         pace.measured(Measured { sequences: 8, tokens: 8, drafts: 1, time: ms(4000) });
         assert!(pace.with_drafts(8).unwrap().draft_seconds > 0.1);
         (0..300).for_each(|_| pace.spared_drafts(8));
@@ -217,10 +258,10 @@ mod tests {
     fn one_slow_step_is_forgotten() {
         let mut pace = learned(150);
         took(&mut pace, 8, 8 + 48, ms(4000));
-        assert!(pace.further_tokens(8, 1) < 16);
+        assert!(pace.further_tokens(8, LONG) < 16);
         for _ in 0..25 {
             took(&mut pace, 8, 8 + 16, ms(40 + 32));
         }
-        assert_eq!(pace.further_tokens(8, 1), 48);
+        assert_eq!(pace.further_tokens(8, LONG), 48);
     }
 }

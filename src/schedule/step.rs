@@ -75,10 +75,13 @@ impl Scheduler {
     fn pieces(&mut self) -> (Vec<Piece>, Vec<FlightPiece>) {
         let candidates = self.candidates();
         let decoding = candidates.iter().filter(|candidate| candidate.decoding).count();
+        let prompts = candidates.iter().filter(|candidate| !candidate.decoding);
+        let mut missing: Vec<u32> = prompts.map(|prompt| prompt.pending).collect();
+        missing.sort_unstable();
         let room = self.room.tokens().saturating_sub(self.held_tokens());
         let budget = Budget {
             tokens: self.batch_tokens_max.min(u32::try_from(room).unwrap_or(u32::MAX)),
-            further: self.pace.further_tokens(decoding, candidates.len() - decoding),
+            further: self.pace.further_tokens(decoding, &missing),
         };
         let chosen = plan(&candidates, budget);
         let drafts = self.drafts(&chosen, budget);
