@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use super::draft::StepCost;
+use super::runs::RunCost;
 
 /// Weight of the latest step.
 const WEIGHT: f64 = 0.2;
@@ -124,6 +125,16 @@ impl Pace {
         self.paced_tokens(decoding, prompts.len()).max(self.finishing_tokens(decoding, prompts))
     }
 
+    /// What a run costs beside so many sequences, on a device that takes a pass for each length. A
+    /// pass costs about what a step of one sequence does.
+    pub(super) fn run_cost(&self, decoding: usize) -> RunCost {
+        RunCost {
+            pass: self.plain_seconds(1),
+            token: self.per_token(),
+            later: self.plain_seconds(decoding) / decoding.max(1) as f64,
+        }
+    }
+
     fn paced_tokens(&self, decoding: usize, prompts: usize) -> u32 {
         let plain = self.plain_seconds(decoding.max(1));
         // Where more wait than stream, a longer step holds up fewer than it serves, and steps are
@@ -234,6 +245,15 @@ mod tests {
         assert_eq!(pace.further_tokens(7, &[20]), 16, "one that comes later is no reason");
         let slow = pace.further_tokens(0, &[40; 30]);
         assert_eq!(slow, 400, "as many as take eight targets");
+    }
+
+    #[test]
+    fn what_a_run_costs_is_known_from_other_steps() {
+        let mut pace = learned(100);
+        took(&mut pace, 1, 1, ms(12));
+        let cost = pace.run_cost(8);
+        assert_eq!((cost.pass, cost.later), (0.012, 0.005));
+        assert!((cost.token - 0.002).abs() < 1e-6, "{cost:?}");
     }
 
     #[test]

@@ -82,6 +82,7 @@ impl Scheduler {
         let budget = Budget {
             tokens: self.batch_tokens_max.min(u32::try_from(room).unwrap_or(u32::MAX)),
             further: self.pace.further_tokens(decoding, &missing),
+            runs: (!self.mixed_lengths).then(|| self.pace.run_cost(decoding)),
         };
         let chosen = plan(&candidates, budget);
         let drafts = self.drafts(&chosen, budget);

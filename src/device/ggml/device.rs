@@ -441,7 +441,14 @@ fn info(
         max_sequences: shape.max_sequences,
         kv_tokens: u64::from(shape.context_tokens) * u64::from(shape.max_sequences),
         max_batch_tokens: settings.max_batch_tokens.min(context.batch_tokens()),
-        capabilities: Capabilities { trim, copy: true, save_state: true, abort: true },
+        capabilities: Capabilities {
+            trim,
+            copy: true,
+            save_state: true,
+            abort: true,
+            // With memory for each sequence the library cuts a batch into parts of one length.
+            mixed_lengths: false,
+        },
         repeatable: Repeatable::Untested,
     }
 }

@@ -9,9 +9,9 @@
 //! Whether a row of logits has the same bits whatever shares its batch depends on the kernels that
 //! the library picks by the shape of a batch. What is known of llama.cpp on CPUs:
 //! * Fused (flash) attention splits a long context over the threads by the shape of the batch, so
-//!   it is off in every mode that wants repeatable rows. On CPUs it is off in
-//!   [`RepeatableMode::Off`] as well, because it is also slower there (Q4_0, 8 sequences: 52 ms a
-//!   step against 38); only prefill gains a little. With layers on a GPU the library decides.
+//!   it is off in every mode that wants repeatable rows. In [`RepeatableMode::Off`] both ways are
+//!   tried at load (`attention`): which is faster depends on machine, threads and contexts. With
+//!   layers on a GPU the library decides.
 //! * llamafile's matrix kernels do it too; the build leaves them out (`.cargo/config.toml`).
 //! * For K-quants, the repacked weights and the tiled products of llama.cpp do it as well.
 //!   [`RepeatableMode::On`] turns the tiled products off (the library reads that switch only once)
