@@ -17,6 +17,10 @@ const SPARED: f64 = 0.97;
 /// One place for each power of two of sequences in a step.
 const SIZES: usize = 16;
 
+/// Of the time that a step takes beyond a plain one, at least so much is put down to its tokens: what
+/// its passes cost is an estimate.
+const TOKENS_SHARE_MIN: f64 = 0.25;
+
 /// What rides along before anything was measured.
 const FIRST_TOKENS: u32 = 64;
 
@@ -50,6 +54,8 @@ pub(super) struct Measured {
     /// Tokens, without drafts.
     pub(super) tokens: u32,
     pub(super) drafts: u32,
+    /// Times that the device ran the model, beyond the first.
+    pub(super) passes: u32,
     pub(super) time: Duration,
 }
 
@@ -66,7 +72,7 @@ impl Pace {
 
     /// A step took so long.
     pub(super) fn measured(&mut self, step: Measured) {
-        let Measured { sequences, tokens, drafts, time } = step;
+        let Measured { sequences, tokens, drafts, passes, time } = step;
         let seconds = time.as_secs_f64();
         if sequences == 0 {
             return;
@@ -86,7 +92,8 @@ impl Pace {
             return;
         }
         let beyond = (seconds - self.plain_seconds(sequences)).max(0.0);
-        self.further = fading(self.further, beyond, further);
+        let for_tokens = beyond - f64::from(passes) * self.pass_seconds();
+        self.further = fading(self.further, for_tokens.max(beyond * TOKENS_SHARE_MIN), further);
     }
 
     /// What a step of so many sequences costs, and a draft in it; none where no such step was seen.
@@ -125,11 +132,15 @@ impl Pace {
         self.paced_tokens(decoding, prompts.len()).max(self.finishing_tokens(decoding, prompts))
     }
 
-    /// What a run costs beside so many sequences, on a device that takes a pass for each length. A
-    /// pass costs about what a step of one sequence does.
+    /// Seconds of a further pass: about what a step of one sequence takes.
+    fn pass_seconds(&self) -> f64 {
+        self.plain_seconds(1)
+    }
+
+    /// What a run costs beside so many sequences, on a device that takes a pass for each length.
     pub(super) fn run_cost(&self, decoding: usize) -> RunCost {
         RunCost {
-            pass: self.plain_seconds(1),
+            pass: self.pass_seconds(),
             token: self.per_token(),
             later: self.plain_seconds(decoding) / decoding.max(1) as f64,
         }
@@ -195,7 +206,7 @@ mod tests {
     }
 
     fn took(pace: &mut Pace, sequences: usize, tokens: u32, time: Duration) {
-        pace.measured(Measured { sequences, tokens, drafts: 0, time });
+        pace.measured(Measured { sequences, tokens, drafts: 0, passes: 0, time });
     }
 
     /// Steps of a device that takes 40 ms for eight sequences and 2 ms for each further token.
@@ -241,10 +252,21 @@ mod tests {
         let pace = learned(100);
         assert_eq!(pace.further_tokens(0, &[40; 8]), 320, "all eight, 80 ms each");
         assert_eq!(pace.further_tokens(2, &[20; 6]), 120, "three for each that streams");
-        assert_eq!(pace.further_tokens(2, &[20, 20, 20, 90]), 60, "one is too long for that");
+        assert_eq!(pace.further_tokens(1, &[40, 40, 40, 900]), 120, "one is too long for that");
         assert_eq!(pace.further_tokens(7, &[20]), 16, "one that comes later is no reason");
         let slow = pace.further_tokens(0, &[40; 30]);
         assert_eq!(slow, 400, "as many as take eight targets");
+    }
+
+    #[test]
+    fn a_pass_is_not_put_down_to_tokens() {
+        let mut pace = learned(100);
+        took(&mut pace, 1, 1, ms(12));
+        for _ in 0..40 {
+            let time = ms(40 + 12 + 2 * 10);
+            pace.measured(Measured { sequences: 8, tokens: 18, drafts: 0, passes: 1, time });
+        }
+        assert!((pace.per_token() - 0.002).abs() < 1e-4, "{}", pace.per_token());
     }
 
     #[test]
@@ -263,12 +285,18 @@ mod tests {
         let first = pace.with_drafts(8).unwrap();
         assert!(first.draft_seconds < 2e-3, "{first:?}");
         for _ in 0..20 {
-            pace.measured(Measured { sequences: 8, tokens: 8, drafts: 4, time: ms(40 + 4 * 3) });
+            pace.measured(Measured {
+                sequences: 8,
+                tokens: 8,
+                drafts: 4,
+                passes: 0,
+                time: ms(40 + 4 * 3),
+            });
         }
         let known = pace.with_drafts(8).unwrap();
         assert!((known.draft_seconds - 3e-3).abs() < 1e-4, "{known:?}");
         assert_eq!(pace.further_tokens(8, LONG), 48, "prompts cost what they did");
-        pace.measured(Measured { sequences: 8, tokens: 8, drafts: 1, time: ms(4000) });
+        pace.measured(Measured { sequences: 8, tokens: 8, drafts: 1, passes: 0, time: ms(4000) });
         assert!(pace.with_drafts(8).unwrap().draft_seconds > 0.1);
         (0..300).for_each(|_| pace.spared_drafts(8));
         assert!(pace.with_drafts(8).unwrap().draft_seconds < 10e-3, "and is tried again");

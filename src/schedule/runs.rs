@@ -20,16 +20,17 @@ pub(super) struct RunCost {
 /// `pending`: what is missing of each that decodes; `further`: tokens that there is room for beyond
 /// one for each.
 pub(super) fn run_length(pending: &[u32], further: u32, cost: RunCost) -> u32 {
+    let runs_of = |length: u32| pending.iter().filter(|&&missing| missing >= length).count();
     let saved = |length: u32| {
-        let runs = pending.iter().filter(|&&missing| missing >= length).count();
+        let runs = runs_of(length);
         let pass = if runs == pending.len() { 0.0 } else { cost.pass };
         let tokens = runs as f64 * f64::from(length - 1);
         tokens * (cost.later - cost.token) - pass
     };
+    let fits = |length: u32| runs_of(length) as u64 * u64::from(length - 1) <= u64::from(further);
     let fitting = pending.iter().filter_map(|&length| {
-        let runs = pending.iter().filter(|&&missing| missing >= length).count();
-        let room = further.checked_div(u32::try_from(runs).unwrap_or(u32::MAX))?;
-        Some(length.min(1 + room)).filter(|&length| length > 1)
+        let room = further.checked_div(u32::try_from(runs_of(length)).unwrap_or(u32::MAX))?;
+        Some(length.min(1 + room)).filter(|&length| length > 1 && fits(length))
     });
     let best = fitting.max_by(|&one, &other| saved(one).total_cmp(&saved(other)));
     best.filter(|&length| saved(length) > 0.0).unwrap_or(1)
@@ -58,9 +59,9 @@ mod tests {
 
     #[test]
     fn the_length_that_saves_most_is_taken() {
-        assert_eq!(run_length(&[20, 6, 6, 6, 1], 100, COST), 20);
+        assert_eq!(run_length(&[20, 4, 4, 4, 1], 100, COST), 20);
         assert_eq!(run_length(&[20, 9, 9, 9, 1], 100, COST), 9);
-        assert_eq!(run_length(&[20, 9, 9, 9, 1], 16, COST), 17, "there is room for one only");
+        assert_eq!(run_length(&[20, 9, 9, 9, 1], 15, COST), 16, "there is room for one only");
     }
 
     proptest! {

@@ -1,5 +1,6 @@
 //! One step from its start to its end.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use super::draft::{Drafter, choose};
@@ -175,6 +176,7 @@ impl Scheduler {
                     sequences: flight.pieces.len(),
                     tokens: sum(|piece| piece.tokens),
                     drafts: sum(|piece| piece.drafts),
+                    passes: self.further_passes(&flight.pieces),
                     time: done.device_time,
                 });
                 self.room.recover();
@@ -189,6 +191,16 @@ impl Scheduler {
             }
             Err(fault) => self.step_failed(now, &fault, &flight.pieces, effects),
         }
+    }
+
+    /// How often the device runs the model for these pieces, beyond once.
+    fn further_passes(&self, pieces: &[FlightPiece]) -> u32 {
+        if self.mixed_lengths {
+            return 0;
+        }
+        let lengths: BTreeSet<u32> =
+            pieces.iter().map(|piece| piece.tokens + piece.drafts).collect();
+        u32::try_from(lengths.len().saturating_sub(1)).unwrap_or(u32::MAX)
     }
 
     /// A session's tokens are computed: it gets its rows.
