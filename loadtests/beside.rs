@@ -21,7 +21,7 @@ use serde_json::json;
 use parts::Measured;
 use peer::LlamaServer;
 use support::client;
-use support::daemon::Daemon;
+use support::daemon::{Daemon, cpu_time};
 
 /// Compares Pleach with llama-server.
 #[derive(Parser)]
@@ -59,6 +59,9 @@ enum Part {
     Free,
     /// Answers held to a schema: valid ones a minute.
     Schema,
+    /// The same, asking for JSON without whitespace: a field that llama-server does not know and
+    /// passes over.
+    Compact,
     /// Gaps of running streams while a prompt of 2,000 tokens arrives each second.
     Long,
     /// The first token after a shared prompt of 1,000 tokens, with our index and without.
@@ -69,10 +72,18 @@ enum Part {
 const SPARE_SLOTS: usize = 4;
 const CONTEXT_TOKENS: usize = 3_072;
 
-/// A server, what it is called, and its client.
+/// A server, what it is called, its client, and its process.
+#[derive(Clone)]
 struct Side {
     name: &'static str,
     client: Client,
+    process: u32,
+}
+
+impl Side {
+    fn new(name: &'static str, url: &str, process: u32) -> Result<Self, Box<dyn Error>> {
+        Ok(Self { name, client: client::client(url)?, process })
+    }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -82,31 +93,39 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 async fn compare(options: &Options) -> Result<(), Box<dyn Error>> {
     let wants = |part| options.parts.is_empty() || options.parts.contains(&part);
-    let ours = daemon(options, true).await?;
-    let us = Side { name: "pleach", client: client::client(&ours.url)? };
-    if wants(Part::Free) || wants(Part::Schema) || wants(Part::Long) {
+    let ours = daemon(options, true, "auto").await?;
+    let us = Side::new("pleach", &ours.url, ours.id())?;
+    let with_peers = [Part::Free, Part::Schema, Part::Compact, Part::Long];
+    let with_peers: Vec<Part> = with_peers.into_iter().filter(|&part| wants(part)).collect();
+    if !with_peers.is_empty() {
+        let fastest = daemon(options, true, "off").await?;
+        let ours = [us.clone(), Side::new("pleach, repeatable off", &fastest.url, fastest.id())?];
         let (usual, no_flash) = peers(options).await?;
         let peers = [
-            Side { name: "llama-server", client: client::client(&usual.url)? },
-            Side { name: "llama-server -fa off", client: client::client(&no_flash.url)? },
+            Side::new("llama-server", &usual.url, usual.id())?,
+            Side::new("llama-server -fa off", &no_flash.url, no_flash.id())?,
         ];
-        for part in [Part::Free, Part::Schema, Part::Long].into_iter().filter(|&part| wants(part)) {
-            beside(options, part, &us, &peers).await?;
+        for part in with_peers {
+            beside(options, part, &ours, &peers).await?;
         }
     }
     if wants(Part::Prefix) {
-        let without = daemon(options, false).await?;
-        let other = [Side { name: "pleach without index", client: client::client(&without.url)? }];
-        beside(options, Part::Prefix, &us, &other).await?;
+        let without = daemon(options, false, "auto").await?;
+        let other = [Side::new("pleach without index", &without.url, without.id())?];
+        beside(options, Part::Prefix, &[us], &other).await?;
     }
     Ok(())
 }
 
-async fn daemon(options: &Options, has_index: bool) -> Result<Daemon, Box<dyn Error>> {
+async fn daemon(
+    options: &Options,
+    has_index: bool,
+    repeatable: &str,
+) -> Result<Daemon, Box<dyn Error>> {
     let bytes = if has_index { 512 << 20 } else { 0 };
     Daemon::start(&format!(
         "[model]\npath = {:?}\nname = {:?}\ncontext_tokens = {CONTEXT_TOKENS}\n[device]\n\
-         threads = {}\n[limits]\nmax_sessions = {}\nprefix_cache_bytes = {bytes}\n",
+         threads = {}\nrepeatable = {repeatable:?}\n[limits]\nmax_sessions = {}\nprefix_cache_bytes = {bytes}\n",
         options.model.display().to_string(),
         options.name,
         options.threads,
@@ -135,15 +154,18 @@ async fn peers(options: &Options) -> Result<(LlamaServer, LlamaServer), Box<dyn 
 async fn beside(
     options: &Options,
     part: Part,
-    us: &Side,
+    ours: &[Side],
     others: &[Side],
 ) -> Result<(), Box<dyn Error>> {
     let mut rounds: Vec<Vec<Measured>> = Vec::new();
     for round in 0..=options.rounds {
         let mut measured = Vec::new();
-        for side in std::iter::once(us).chain(others) {
+        for side in ours.iter().chain(others) {
+            let before = cpu_time(side.process);
             let found = parts::measure(part, &side.client, &options.name, options.clients, round);
-            let found = found.await.map_err(|error| format!("{}: {error}", side.name))?;
+            let mut found = found.await.map_err(|error| format!("{}: {error}", side.name))?;
+            let spent = cpu_time(side.process).saturating_sub(before);
+            found.push(parts::figure("CPU seconds", spent.as_secs_f64(), None));
             eprintln!("{part:?}, round {round}, {}: {}", side.name, in_words(&found));
             measured.push(found);
         }
@@ -152,8 +174,11 @@ async fn beside(
             rounds.push(measured);
         }
     }
-    for (index, other) in others.iter().enumerate() {
-        report(options, part, other.name, &rounds, index + 1);
+    for (us, own) in ours.iter().enumerate() {
+        for (index, other) in others.iter().enumerate() {
+            let columns = Columns { names: [own.name, other.name], at: [us, ours.len() + index] };
+            report(options, part, &columns, &rounds);
+        }
     }
     Ok(())
 }
@@ -163,20 +188,27 @@ fn in_words(measured: &Measured) -> String {
     figures.collect::<Vec<_>>().join(", ")
 }
 
-fn report(options: &Options, part: Part, other: &str, rounds: &[Vec<Measured>], index: usize) {
+/// Two sides that are compared: their names, and where they are in a round.
+struct Columns {
+    names: [&'static str; 2],
+    at: [usize; 2],
+}
+
+fn report(options: &Options, part: Part, columns: &Columns, rounds: &[Vec<Measured>]) {
     let Some(first) = rounds.first() else { return };
+    let [own, other] = columns.names;
     for (at, figure) in first[0].iter().enumerate() {
         let of = |side: usize| -> Vec<f64> {
             rounds.iter().map(|round| round[side][at].value).collect()
         };
-        let (ours, theirs) = (of(0), of(index));
+        let (ours, theirs) = (of(columns.at[0]), of(columns.at[1]));
         let ratios: Vec<f64> =
             ours.iter().zip(&theirs).map(|(ours, theirs)| ours / theirs).collect();
         let (ours, theirs, ratio) = (median(&ours), median(&theirs), median(&ratios));
         let verdict = figure.wanted.map(|wanted| (wanted, wanted.holds(ratio)));
         if options.json {
             let wanted = verdict.map(|(wanted, _)| wanted.to_string());
-            let line = json!({"part": format!("{part:?}").to_lowercase(), "beside": other,
+            let line = json!({"part": format!("{part:?}").to_lowercase(), "of": own, "beside": other,
                 "figure": figure.name, "pleach": ours, "other": theirs, "ratio": ratio,
                 "wanted": wanted, "holds": verdict.map(|(_, holds)| holds)});
             println!("{line}");
@@ -185,7 +217,7 @@ fn report(options: &Options, part: Part, other: &str, rounds: &[Vec<Measured>], 
                 format!("  {wanted}: {}", if holds { "yes" } else { "NO" })
             });
             println!(
-                "{part:?} {:24} {ours:9.1} beside {other} {theirs:9.1}: {ratio:.3}{told}",
+                "{part:?} {:24} {own} {ours:9.1} beside {other} {theirs:9.1}: {ratio:.3}{told}",
                 figure.name
             );
         }

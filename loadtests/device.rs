@@ -13,7 +13,7 @@ use clap::Parser;
 use pleach::device::Device;
 use pleach::device::ggml::shapes::{Shapes, median};
 use pleach::device::ggml::{
-    GgmlDevice, GgmlSettings, RepeatableMode, WeightType, cpu_warnings, quantize,
+    FlashAttention, GgmlDevice, GgmlSettings, RepeatableMode, WeightType, cpu_warnings, quantize,
 };
 
 /// Measures the bare device: tokens a second and the median step.
@@ -49,6 +49,13 @@ struct Options {
     /// Test first whether rows are repeatable, and say so.
     #[arg(long)]
     repeatable: bool,
+    /// Compute attention fused.
+    #[arg(long)]
+    flash_attention: bool,
+    /// Also time the reading of so many tokens at once: alone, and beside the most sequences that
+    /// decode.
+    #[arg(long, value_delimiter = ',')]
+    chunks: Vec<u32>,
     /// First write the model with its weights as Q4_0 to this file, and measure that.
     #[arg(long)]
     quantize: Option<PathBuf>,
@@ -90,19 +97,67 @@ fn main() -> Result<(), Box<dyn Error>> {
             print(&options, &figures);
         }
     }
+    if !options.chunks.is_empty() {
+        chunks(&mut device, &options)?;
+    }
     drop(busy);
     Ok(())
 }
+
+/// What the reading of a piece costs, alone and beside sequences that take a token each.
+fn chunks(device: &mut GgmlDevice, options: &Options) -> Result<(), Box<dyn Error>> {
+    let context = options.context.first().copied().unwrap_or(256);
+    let sequences = options.sequences.iter().max().copied().unwrap_or(1);
+    let slots: Vec<u32> = (0..sequences).map(|index| index * options.stride).collect();
+    let reader = sequences * options.stride;
+    if !options.json {
+        println!("chunk  alone ms  beside {sequences} ms  without ms");
+    }
+    for &chunk in &options.chunks {
+        let mut shapes = Shapes::new(device);
+        for &slot in &slots {
+            shapes.prefill(slot, context, 512)?;
+        }
+        let mut times: [Vec<Duration>; 3] = Default::default();
+        for _ in 0..CHUNK_ROUNDS {
+            let piece = (reader, chunk, 1);
+            let decodes = slots.iter().map(|&slot| (slot, 1, 1));
+            shapes.release(reader);
+            times[0].push(shapes.step(&[piece])?);
+            shapes.release(reader);
+            times[1].push(shapes.step(&decodes.chain([piece]).collect::<Vec<_>>())?);
+            times[2].push(shapes.decode(&slots)?);
+        }
+        let [alone, beside, without] = times.map(|times| median(&times).as_secs_f64() * 1000.0);
+        if options.json {
+            let object = serde_json::json!({"chunk_tokens": chunk, "sequences": sequences,
+                "alone_ms": alone, "beside_ms": beside, "without_ms": without});
+            println!("{object}");
+        } else {
+            println!("{chunk:5}  {alone:8.1}  {beside:11.1}  {without:10.1}");
+        }
+    }
+    Ok(())
+}
+
+/// Times that each chunk is read.
+const CHUNK_ROUNDS: u32 = 7;
 
 fn load(options: &Options) -> Result<GgmlDevice, Box<dyn Error>> {
     let longest = options.context.iter().max().copied().unwrap_or(256);
     let most = options.sequences.iter().max().copied().unwrap_or(1);
     let settings = GgmlSettings {
-        context_tokens: longest + options.steps + 8,
-        max_sequences: most * options.stride,
+        context_tokens: (longest + options.steps.max(2 * CHUNK_ROUNDS) + 8)
+            .max(options.chunks.iter().max().copied().unwrap_or(0)),
+        max_sequences: most * options.stride + u32::from(!options.chunks.is_empty()),
         threads: options.threads,
         polling: options.polling,
         repeatable: if options.repeatable { RepeatableMode::Auto } else { RepeatableMode::Off },
+        flash_attention: if options.flash_attention {
+            FlashAttention::On
+        } else {
+            FlashAttention::Off
+        },
         ..GgmlSettings::new(&options.model)
     };
     let mut shown = 0;

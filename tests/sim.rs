@@ -98,6 +98,7 @@ fn random_device(rng: &mut Rng) -> SimulatedSettings {
             copy: rng.u8(..4) > 0,
             save_state: rng.u8(..4) > 0,
             abort: rng.bool(),
+            mixed_lengths: rng.bool(),
         },
         source: TokenSource::Seeded(rng.u64(..)),
         lost_restores: if rng.u8(..4) > 0 { 0 } else { rng.u64(1..6) },
@@ -292,7 +293,7 @@ fn a_beginning_that_several_prompts_share_is_computed_once() {
 
 #[test]
 fn a_device_that_cannot_cut_back_shares_from_the_third_on() {
-    let capabilities = Capabilities { trim: false, copy: true, save_state: true, abort: false };
+    let capabilities = Capabilities { copy: true, save_state: true, ..Capabilities::default() };
     let mut world =
         World::new(SimulatedSettings { capabilities, ..small_model() }, settings(1 << 20));
     let mut spent = Vec::new();

@@ -29,7 +29,8 @@ pub struct Figure {
     pub wanted: Option<Wanted>,
 }
 
-fn figure(name: &'static str, value: f64, wanted: Option<Wanted>) -> Figure {
+/// A figure.
+pub fn figure(name: &'static str, value: f64, wanted: Option<Wanted>) -> Figure {
     Figure { name, value, wanted }
 }
 
@@ -53,9 +54,12 @@ pub async fn measure(
                 figure("TTFT p50", report.ttft_ms.p50, None),
             ])
         }
-        Part::Schema => {
-            let report =
-                load(client, model, Workload::Schema, clients, 256, prompts, round).await?;
+        Part::Schema | Part::Compact => {
+            let mut extra = prompts;
+            if part == Part::Compact {
+                extra["json_whitespace"] = "compact".into();
+            }
+            let report = load(client, model, Workload::Schema, clients, 256, extra, round).await?;
             let found = &report.constrained;
             let valid = found.valid as f64 / (found.valid + found.cut + found.invalid) as f64;
             Ok(vec![

@@ -26,6 +26,11 @@ pub fn built() -> Result<PathBuf, String> {
 }
 
 impl LlamaServer {
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Starts it with its defaults but for what both sides have in common and `further` flags, and
     /// waits until it is ready.
     pub async fn start(

@@ -36,16 +36,14 @@ impl Daemon {
         Ok(daemon)
     }
 
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Processor time that it has used.
     pub fn cpu_time(&self) -> Duration {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
-        let stat = stat.unwrap_or_default();
-        // The fields after the program's name, which may hold spaces: state is the first.
-        let fields = stat.rsplit(')').next().unwrap_or_default();
-        let used = fields.split_whitespace().skip(11).take(2);
-        let ticks: u64 = used.filter_map(|field| field.parse::<u64>().ok()).sum();
-        // The kernel reports in hundredths of a second on every architecture Linux runs on.
-        Duration::from_millis(ticks * 10)
+        cpu_time(self.id())
     }
 
     /// Resident memory in KiB.
@@ -55,6 +53,17 @@ impl Daemon {
         let line = status.lines().find(|line| line.starts_with("VmRSS:"));
         line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or_default()
     }
+}
+
+/// Processor time that a process has used; zero where that is not told.
+pub fn cpu_time(process: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The fields after the program's name, which may hold spaces: state is the first.
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let used = fields.split_whitespace().skip(11).take(2);
+    let ticks: u64 = used.filter_map(|field| field.parse::<u64>().ok()).sum();
+    // The kernel reports in hundredths of a second on every architecture Linux runs on.
+    Duration::from_millis(ticks * 10)
 }
 
 /// Waits until a server says at this address that it takes requests.

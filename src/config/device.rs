@@ -31,6 +31,19 @@ pub enum RepeatableMode {
     Off,
 }
 
+/// Whether attention is computed fused ("flash attention").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FlashAttentionMode {
+    /// Off where rows are to be repeatable; else what is found faster at load.
+    #[default]
+    Auto,
+    /// Wherever the library can. Rows are then not repeatable on CPUs.
+    On,
+    /// Never.
+    Off,
+}
+
 /// What the simulated device does at step [`SimulatedConfig::fault_at_step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -61,6 +74,9 @@ pub struct DeviceConfig {
     pub max_batch_tokens: u32,
     /// `auto` (default), `on` or `off`.
     pub repeatable: RepeatableMode,
+    /// `auto` (default), `on` or `off`: fused attention. Auto is off unless `repeatable` is off, and
+    /// then what is found faster at load.
+    pub flash_attention: FlashAttentionMode,
     /// Layers of the model that run on a GPU. Default 0, 0 to 10000; more than the model has
     /// means all of it. Needs a build with a GPU backend.
     pub gpu_layers: u32,
@@ -85,6 +101,7 @@ impl Default for DeviceConfig {
             threads: 0,
             max_batch_tokens: 512,
             repeatable: RepeatableMode::default(),
+            flash_attention: FlashAttentionMode::default(),
             gpu_layers: 0,
             target_step_ms: 100,
             draft_tokens: 0,

@@ -20,7 +20,9 @@ mod server;
 mod tests;
 
 pub use auth::{ApiKey, AuthConfig, ClientKey, KeyDigest, hash_key};
-pub use device::{DeviceConfig, DeviceKind, FaultKind, RepeatableMode, SimulatedConfig};
+pub use device::{
+    DeviceConfig, DeviceKind, FaultKind, FlashAttentionMode, RepeatableMode, SimulatedConfig,
+};
 pub use error::{ConfigError, Problem};
 pub use grammar::GrammarConfig;
 pub use limits::LimitsConfig;

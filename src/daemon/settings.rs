@@ -121,12 +121,17 @@ pub(super) fn grammars(
 
 #[cfg(feature = "ggml")]
 pub(super) fn ggml(config: &Config, model: &std::path::Path) -> crate::device::ggml::GgmlSettings {
-    use crate::device::ggml::{GgmlSettings, RepeatableMode};
+    use crate::device::ggml::{FlashAttention, GgmlSettings, RepeatableMode};
 
     let repeatable = match config.device.repeatable {
         config::RepeatableMode::Auto => RepeatableMode::Auto,
         config::RepeatableMode::On => RepeatableMode::On,
         config::RepeatableMode::Off => RepeatableMode::Off,
+    };
+    let flash_attention = match config.device.flash_attention {
+        config::FlashAttentionMode::Auto => FlashAttention::Auto,
+        config::FlashAttentionMode::On => FlashAttention::On,
+        config::FlashAttentionMode::Off => FlashAttention::Off,
     };
     GgmlSettings {
         context_tokens: config.model.context_tokens,
@@ -134,6 +139,7 @@ pub(super) fn ggml(config: &Config, model: &std::path::Path) -> crate::device::g
         max_batch_tokens: config.device.max_batch_tokens,
         threads: config.device.step_threads(cores()),
         repeatable,
+        flash_attention,
         gpu_layers: i32::try_from(config.device.gpu_layers).unwrap_or(i32::MAX),
         ..GgmlSettings::new(model)
     }

@@ -56,6 +56,9 @@ pub struct Capabilities {
     pub save_state: bool,
     /// The abort flag ends a running step early.
     pub abort: bool,
+    /// Pieces of several lengths are computed together. Without it each length in a step costs a
+    /// pass of its own.
+    pub mixed_lengths: bool,
 }
 
 /// What is known of a device's repeatability: bit-equal logits for a sequence whatever shares

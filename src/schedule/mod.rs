@@ -22,6 +22,7 @@ mod prefix;
 mod queue;
 mod reuse;
 mod room;
+mod runs;
 mod scheduler;
 mod settings;
 mod step;

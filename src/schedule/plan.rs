@@ -2,6 +2,7 @@
 
 use super::event::SessionId;
 use super::pace::CHUNK_TOKENS;
+use super::runs::{RunCost, run_length};
 
 /// Rows of one session in one step, at most: a row is as long as the vocabulary.
 const ROWS_PER_PIECE_MAX: u32 = 32;
@@ -29,6 +30,8 @@ pub(super) struct Budget {
     pub(super) tokens: u32,
     /// Of these, beyond one for each session that decodes.
     pub(super) further: u32,
+    /// What a run costs where each length of pieces is computed on its own.
+    pub(super) runs: Option<RunCost>,
 }
 
 /// Chooses who takes part, with how many tokens: one for each that decodes, then the rest of
@@ -42,12 +45,18 @@ pub(super) fn plan(candidates: &[Candidate], budget: Budget) -> Vec<(SessionId, 
     let decoding = || candidates.iter().filter(|candidate| candidate.decoding);
     let singles = u32::try_from(decoding().count()).unwrap_or(u32::MAX).min(left);
     let mut further = budget.further.min(left - singles);
+    let pending: Vec<u32> = decoding().map(|candidate| candidate.pending).collect();
+    let length = budget.runs.map(|cost| run_length(&pending, further, cost));
     for candidate in decoding() {
         if left == 0 {
             return chosen;
         }
         // A token each is kept for those that come after.
-        let more = (candidate.pending - 1).min(further);
+        let more = match length {
+            None => (candidate.pending - 1).min(further),
+            Some(length) if candidate.pending >= length => (length - 1).min(further),
+            Some(_) => 0,
+        };
         further -= more;
         left -= 1 + more;
         chosen.push((candidate.session, 1 + more));
@@ -100,7 +109,7 @@ mod tests {
         }
     }
 
-    const BUDGET: Budget = Budget { tokens: 128, further: 32 };
+    const BUDGET: Budget = Budget { tokens: 128, further: 32, runs: None };
 
     #[test]
     fn decodes_come_first_and_prompts_fill_the_rest() {
@@ -112,19 +121,31 @@ mod tests {
     #[test]
     fn a_run_never_costs_another_its_token() {
         let candidates = [candidate(1, 40, true), candidate(2, 1, true), candidate(3, 9, true)];
-        let tight = Budget { tokens: 12, further: 100 };
+        let tight = Budget { tokens: 12, further: 100, runs: None };
         let expected = [(SessionId(1), 10), (SessionId(2), 1), (SessionId(3), 1)];
         assert_eq!(plan(&candidates, tight), expected);
-        let paced = Budget { tokens: 100, further: 6 };
+        let paced = Budget { tokens: 100, further: 6, runs: None };
         let expected = [(SessionId(1), 7), (SessionId(2), 1), (SessionId(3), 1)];
         assert_eq!(plan(&candidates, paced), expected);
+    }
+
+    #[test]
+    fn where_each_length_is_a_pass_runs_have_one_length() {
+        let candidates = [candidate(1, 9, true), candidate(2, 1, true), candidate(3, 8, true)];
+        let cost = RunCost { pass: 20.0, token: 5.0, later: 9.0 };
+        let budget = Budget { tokens: 100, further: 100, runs: Some(cost) };
+        let expected = [(SessionId(1), 8), (SessionId(2), 1), (SessionId(3), 8)];
+        assert_eq!(plan(&candidates, budget), expected);
+        let dear = Budget { runs: Some(RunCost { pass: 90.0, ..cost }), ..budget };
+        let expected = [(SessionId(1), 1), (SessionId(2), 1), (SessionId(3), 1)];
+        assert_eq!(plan(&candidates, dear), expected);
     }
 
     #[test]
     fn the_oldest_prompt_gets_half_and_the_shortest_the_rest() {
         let candidates =
             [candidate(1, 900, false), candidate(2, 800, false), candidate(3, 12, false)];
-        let budget = Budget { tokens: 128, further: 128 };
+        let budget = Budget { tokens: 128, further: 128, runs: None };
         let expected = [(SessionId(3), 12), (SessionId(2), 48), (SessionId(1), 64)];
         assert_eq!(plan(&candidates, budget), expected);
         let alone = [candidate(1, 900, false)];
@@ -133,7 +154,7 @@ mod tests {
 
     #[test]
     fn chunks_end_at_multiples_and_where_they_have_to() {
-        let budget = Budget { tokens: 128, further: 60 };
+        let budget = Budget { tokens: 128, further: 60, runs: None };
         let odd = Candidate { computed: 5, ..candidate(1, 900, false) };
         assert_eq!(plan(&[odd], budget), [(SessionId(1), 59)]);
         let stop = Candidate { until_stop: Some(33), ..candidate(1, 900, false) };
@@ -143,7 +164,7 @@ mod tests {
     #[test]
     fn a_prompt_whose_rows_are_all_wanted_comes_in_small_pieces() {
         let wanting = Candidate { all_rows: true, ..candidate(1, 90, false) };
-        let budget = Budget { tokens: 128, further: 128 };
+        let budget = Budget { tokens: 128, further: 128, runs: None };
         assert_eq!(plan(&[wanting], budget), [(SessionId(1), ROWS_PER_PIECE_MAX)]);
     }
 
@@ -153,11 +174,13 @@ mod tests {
             shapes in proptest::collection::vec((0u32..99, 1u32..300, any::<bool>(), any::<bool>()), 1..40),
             tokens in 1u32..200,
             further in 1u32..300,
+            has_passes in any::<bool>(),
         ) {
             let candidates: Vec<Candidate> = shapes.iter().enumerate().map(|(i, &(computed, pending, decoding, all_rows))| Candidate {
                 computed, all_rows, ..candidate(i as u64, pending, decoding)
             }).collect();
-            let chosen = plan(&candidates, Budget { tokens, further });
+            let runs = has_passes.then_some(RunCost { pass: 9.0, token: 1.0, later: 2.0 });
+            let chosen = plan(&candidates, Budget { tokens, further, runs });
             prop_assert!(!chosen.is_empty());
             prop_assert!(chosen.iter().map(|&(_, count)| count).sum::<u32>() <= tokens);
             let mut seen: Vec<u64> = chosen.iter().map(|&(session, _)| session.0).collect();

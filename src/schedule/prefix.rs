@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::TokenId;
 
 /// What is shorter is computed again: that costs about as much as bringing it back.
-pub(super) const PREFIX_TOKENS_MIN: usize = 32;
+pub(super) const PREFIX_TOKENS_MIN: usize = 16;
 
 /// A saved sequence more than so many times longer than what is needed of it is not worth loading.
 const EXCESS_MAX: usize = 64;
@@ -334,7 +334,7 @@ mod tests {
         save(&mut index, &text(&[(1, 40), (4, 90)]), 10);
         assert_eq!(found(&mut index, &text(&[(1, 40), (2, 10), (3, 5)])), Some((50, 80)));
         assert_eq!(found(&mut index, &text(&[(1, 40), (4, 100)])), Some((130, 130)));
-        assert_eq!(found(&mut index, &text(&[(1, 20), (3, 50)])), None, "too short");
+        assert_eq!(found(&mut index, &text(&[(1, 15), (3, 50)])), None, "too short");
         assert_eq!(found(&mut index, &text(&[(9, 50)])), None);
     }
 

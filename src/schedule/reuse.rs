@@ -16,7 +16,7 @@ const FAILURES_MAX: u32 = 3;
 
 /// Where a place to save a sequence at lies, on devices that cannot cut one back: texts that part
 /// within the same so many tokens share one.
-const PLACE_TOKENS: usize = PREFIX_TOKENS_MIN;
+const PLACE_TOKENS: usize = 32;
 
 /// What reuse has brought, and what has failed.
 #[derive(Debug)]

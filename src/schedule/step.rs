@@ -1,5 +1,6 @@
 //! One step from its start to its end.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use super::draft::{Drafter, choose};
@@ -75,10 +76,14 @@ impl Scheduler {
     fn pieces(&mut self) -> (Vec<Piece>, Vec<FlightPiece>) {
         let candidates = self.candidates();
         let decoding = candidates.iter().filter(|candidate| candidate.decoding).count();
+        let prompts = candidates.iter().filter(|candidate| !candidate.decoding);
+        let mut missing: Vec<u32> = prompts.map(|prompt| prompt.pending).collect();
+        missing.sort_unstable();
         let room = self.room.tokens().saturating_sub(self.held_tokens());
         let budget = Budget {
             tokens: self.batch_tokens_max.min(u32::try_from(room).unwrap_or(u32::MAX)),
-            further: self.pace.further_tokens(decoding, candidates.len() - decoding),
+            further: self.pace.further_tokens(decoding, &missing),
+            runs: (!self.mixed_lengths).then(|| self.pace.run_cost(decoding)),
         };
         let chosen = plan(&candidates, budget);
         let drafts = self.drafts(&chosen, budget);
@@ -171,6 +176,7 @@ impl Scheduler {
                     sequences: flight.pieces.len(),
                     tokens: sum(|piece| piece.tokens),
                     drafts: sum(|piece| piece.drafts),
+                    passes: self.further_passes(&flight.pieces),
                     time: done.device_time,
                 });
                 self.room.recover();
@@ -185,6 +191,16 @@ impl Scheduler {
             }
             Err(fault) => self.step_failed(now, &fault, &flight.pieces, effects),
         }
+    }
+
+    /// How often the device runs the model for these pieces, beyond once.
+    fn further_passes(&self, pieces: &[FlightPiece]) -> u32 {
+        if self.mixed_lengths {
+            return 0;
+        }
+        let lengths: BTreeSet<u32> =
+            pieces.iter().map(|piece| piece.tokens + piece.drafts).collect();
+        u32::try_from(lengths.len().saturating_sub(1)).unwrap_or(u32::MAX)
     }
 
     /// A session's tokens are computed: it gets its rows.

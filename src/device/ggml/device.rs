@@ -8,7 +8,10 @@ use super::context::{Context, Decoded, Shape};
 use super::features::cpu_warnings;
 use super::model::{Model, Placement};
 use super::validate::{self, Held, Limits};
-use super::{GgmlSettings, RepeatableMode, library, memory, selftest, state, threads};
+use super::{
+    FlashAttention, GgmlSettings, RepeatableMode, attention, library, memory, selftest, state,
+    threads,
+};
 use crate::TokenId;
 use crate::device::{
     Capabilities, Device, DeviceError, DeviceInfo, Repeatable, Rows, Slot, StepBatch,
@@ -56,7 +59,7 @@ impl GgmlDevice {
             tracing::warn!(target: "ggml", "{warning}");
         }
         if settings.repeatable == RepeatableMode::Off {
-            return Self::open(settings, true, progress);
+            return Self::open_fastest(settings, progress);
         }
         if settings.repeatable == RepeatableMode::On {
             avoid_tiled_products();
@@ -78,6 +81,38 @@ impl GgmlDevice {
             ))),
             Repeatable::Proven | Repeatable::Untested => Ok(device),
         }
+    }
+
+    /// Nothing is promised of its rows, so attention is computed in whichever way takes less time.
+    fn open_fastest(
+        settings: &GgmlSettings,
+        progress: &mut dyn FnMut(f32) -> bool,
+    ) -> Result<Self, DeviceError> {
+        let mut device = Self::open(settings, true, &mut |part| progress(part * LOAD_SHARE))?;
+        let is_free = settings.flash_attention == FlashAttention::Auto;
+        if is_free && !library::offloads(settings.gpu_layers) {
+            let plain = attention::cost(&mut device)?;
+            device.set_flash_attention(settings, true)?;
+            let fused = attention::cost(&mut device)?;
+            tracing::info!(target: "ggml", "{plain:.1?} without flash attention, {fused:.1?} with");
+            if plain <= fused {
+                device.set_flash_attention(settings, false)?;
+            }
+        }
+        Ok(device)
+    }
+
+    /// Changes how attention is computed. What was held or saved is lost.
+    fn set_flash_attention(
+        &mut self,
+        settings: &GgmlSettings,
+        flash_attention: bool,
+    ) -> Result<(), DeviceError> {
+        self.shape.flash_attention = flash_attention;
+        self.reset()?;
+        self.info.description = description(&self.model, &self.shape);
+        self.fingerprint = fingerprint(settings, &self.shape, &self.info)?;
+        Ok(())
     }
 
     fn open_tested(
@@ -108,7 +143,6 @@ impl GgmlDevice {
         let trim = can_trim(&mut context)? && !model.is_recurrent();
         let info = info(settings, &model, &shape, &context, trim);
         let fingerprint = fingerprint(settings, &shape, &info)?;
-        tracing::info!(target: "ggml", "{}", info.description);
         Ok(Self {
             held: vec![Held::Tokens(0); shape.max_sequences as usize],
             batch: Batch::default(),
@@ -381,8 +415,13 @@ fn shape(settings: &GgmlSettings, model: &Model) -> Result<Shape, DeviceError> {
         batch_tokens: settings.max_batch_tokens,
         threads: if settings.threads == 0 { threads::default_threads() } else { settings.threads },
         polling: settings.polling,
-        flash_attention: settings.repeatable == RepeatableMode::Off
-            && library::offloads(settings.gpu_layers),
+        flash_attention: match settings.flash_attention {
+            FlashAttention::On => true,
+            FlashAttention::Off => false,
+            FlashAttention::Auto => {
+                settings.repeatable == RepeatableMode::Off && library::offloads(settings.gpu_layers)
+            }
+        },
     })
 }
 
@@ -395,24 +434,35 @@ fn info(
 ) -> DeviceInfo {
     DeviceInfo {
         kind: "ggml",
-        description: format!(
-            "{} on llama.cpp {}: {} threads, {}, flash attention {}; {}",
-            model.description(),
-            library::version(),
-            shape.threads,
-            memory::kv_text(model, shape),
-            if shape.flash_attention { "by the library" } else { "off" },
-            library::system_info().trim_end_matches([' ', '|'])
-        ),
+        description: description(model, shape),
         vocab_size: model.vocab_size(),
         context_tokens: shape.context_tokens,
         trained_context_tokens: model.trained_context_tokens(),
         max_sequences: shape.max_sequences,
         kv_tokens: u64::from(shape.context_tokens) * u64::from(shape.max_sequences),
         max_batch_tokens: settings.max_batch_tokens.min(context.batch_tokens()),
-        capabilities: Capabilities { trim, copy: true, save_state: true, abort: true },
+        capabilities: Capabilities {
+            trim,
+            copy: true,
+            save_state: true,
+            abort: true,
+            // With memory for each sequence the library cuts a batch into parts of one length.
+            mixed_lengths: false,
+        },
         repeatable: Repeatable::Untested,
     }
+}
+
+fn description(model: &Model, shape: &Shape) -> String {
+    format!(
+        "{} on llama.cpp {}: {} threads, {}, flash attention {}; {}",
+        model.description(),
+        library::version(),
+        shape.threads,
+        memory::kv_text(model, shape),
+        if shape.flash_attention { "where it can" } else { "off" },
+        library::system_info().trim_end_matches([' ', '|'])
+    )
 }
 
 fn fingerprint(

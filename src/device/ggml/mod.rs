@@ -9,9 +9,9 @@
 //! Whether a row of logits has the same bits whatever shares its batch depends on the kernels that
 //! the library picks by the shape of a batch. What is known of llama.cpp on CPUs:
 //! * Fused (flash) attention splits a long context over the threads by the shape of the batch, so
-//!   it is off in every mode that wants repeatable rows. On CPUs it is off in
-//!   [`RepeatableMode::Off`] as well, because it is also slower there (Q4_0, 8 sequences: 52 ms a
-//!   step against 38); only prefill gains a little. With layers on a GPU the library decides.
+//!   it is off in every mode that wants repeatable rows. In [`RepeatableMode::Off`] both ways are
+//!   tried at load (`attention`): which is faster depends on machine, threads and contexts. With
+//!   layers on a GPU the library decides.
 //! * llamafile's matrix kernels do it too; the build leaves them out (`.cargo/config.toml`).
 //! * For K-quants, the repacked weights and the tiled products of llama.cpp do it as well.
 //!   [`RepeatableMode::On`] turns the tiled products off (the library reads that switch only once)
@@ -32,6 +32,7 @@
 //! the machine has (`memory`), and `Device::copy` goes through a saved state, because the library
 //! defers its own copy to the next step, where it would overwrite what was loaded in between.
 
+mod attention;
 mod batch;
 mod context;
 mod device;
@@ -77,6 +78,8 @@ pub struct GgmlSettings {
     pub polling: u32,
     /// Whether rows must be the same bits whatever shares their batch.
     pub repeatable: RepeatableMode,
+    /// Whether attention is computed fused.
+    pub flash_attention: FlashAttention,
     /// Layers to place on a GPU, where the library was built with such a backend; negative: all.
     pub gpu_layers: i32,
 }
@@ -92,6 +95,7 @@ impl GgmlSettings {
             threads: 0,
             polling: 0,
             repeatable: RepeatableMode::Auto,
+            flash_attention: FlashAttention::Auto,
             gpu_layers: -1,
         }
     }
@@ -107,5 +111,18 @@ pub enum RepeatableMode {
     /// environment variable `GGML_CPU_TILED_MM` to 0 unless it is set, see [`GgmlDevice::load`].
     On,
     /// The fastest; nothing is tested or claimed.
+    Off,
+}
+
+/// `device.flash_attention` of the configuration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FlashAttention {
+    /// Off where rows are to be repeatable; else what is found faster at load. With layers on a GPU
+    /// the library decides.
+    #[default]
+    Auto,
+    /// Wherever the library can; rows are then not repeatable on CPUs.
+    On,
+    /// Never.
     Off,
 }

@@ -33,6 +33,14 @@ impl<'a> Shapes<'a> {
         }
     }
 
+    /// Releases one sequence.
+    pub fn release(&mut self, slot: u32) {
+        self.device.release(Slot(slot));
+        if let Some(length) = self.lengths.get_mut(slot as usize) {
+            *length = 0;
+        }
+    }
+
     /// Grows a sequence alone by `tokens`, in steps of at most `chunk`, with a row of logits at
     /// the end only; returns the time of all steps together.
     ///
