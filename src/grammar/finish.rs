@@ -13,7 +13,7 @@ use super::compiled::{CompiledGrammar, Generation};
 use super::distinct::{DistinctKeys, Mark};
 use super::error::{LimitError, MatchError};
 use super::limits::Fuel;
-use super::mask::{Mask, set_bit, tokens_of};
+use super::mask::{Mask, clear_bit, set_bit, tokens_of};
 use super::mask_cache::{finish_below, floor_of};
 use super::masks::add_token_set;
 use super::matcher::Matcher;
@@ -146,7 +146,12 @@ impl Matcher {
         if self.is_ample(tokens_left, fuel)? {
             return Ok(Some(plain));
         }
-        if self.fill_free_text_within(&plain, tokens_left, bits, fuel)? {
+        if let Some(too_long) = self.too_long_in_free_text(&plain, tokens_left, fuel)? {
+            if too_long.is_empty() {
+                return Ok(Some(plain));
+            }
+            plain.write(bits);
+            too_long.iter().for_each(|&token| clear_bit(bits, token));
             return Ok(None);
         }
         self.plan_to_finish(tokens_left, fuel)?;

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::automaton::{Automaton, ConfigId, DEAD};
 use super::compiled::{CompiledGrammar, Generation};
-use super::error::{LimitError, MatchError};
+use super::error::LimitError;
 use super::finish::way_of;
 use super::free_places::FreePlace;
 use super::limits::Fuel;
@@ -13,6 +13,7 @@ use super::mask_cache::{CachedMask, finish_below};
 use super::masks::MaskMaker;
 use super::matcher::Matcher;
 use super::program::NO_WAY;
+use crate::TokenId;
 
 /// Where a state is in free text, and the most bytes that it takes to finish after a token that is
 /// not doubtful there. Of several places the one that is nearest to the end.
@@ -85,24 +86,23 @@ impl MaskMaker<'_> {
 }
 
 impl Matcher {
-    /// As [`fill_mask_within`](Self::fill_mask_within), where free text leaves nearly every token
-    /// enough. Otherwise does nothing and returns false.
-    pub(super) fn fill_free_text_within(
+    /// The tokens of the plain mask after which `tokens_left`, with themselves, are not enough,
+    /// where free text leaves nearly every token enough. `None`: it is no such place.
+    pub(super) fn too_long_in_free_text(
         &self,
         plain: &Mask,
         tokens_left: u32,
-        bits: &mut [u32],
         fuel: &mut Fuel<'_>,
-    ) -> Result<bool, MatchError> {
+    ) -> Result<Option<Vec<TokenId>>, LimitError> {
         let (grammar, generation) = (self.grammar(), self.generation());
         let automaton = &generation.automaton;
         let Some((place, finish_bytes)) = free_place(automaton, self.state()) else {
-            return Ok(false);
+            return Ok(None);
         };
         let vocabulary = grammar.vocabulary();
         let fits = grammar.spelling().is_enough() && finish_bytes < tokens_left;
-        let Some(after) = tokens_left.checked_sub(1).filter(|_| fits) else { return Ok(false) };
-        plain.write(bits);
+        let Some(after) = tokens_left.checked_sub(1).filter(|_| fits) else { return Ok(None) };
+        let mut too_long = Vec::new();
         let ids = grammar.program().free.tokens(place);
         let doubtful = grammar.program().free.doubtful(place, vocabulary);
         for &token in doubtful.iter().chain(ids) {
@@ -111,10 +111,10 @@ impl Matcher {
             }
             let to = grammar.follow(generation, self.state(), token, fuel)?;
             if to == DEAD || tokens_to_finish(grammar, generation, to, fuel)? > after {
-                clear_bit(bits, token);
+                too_long.push(token);
             }
         }
-        Ok(true)
+        Ok(Some(too_long))
     }
 }
 
