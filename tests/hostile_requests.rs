@@ -41,7 +41,7 @@ fn pattern(pattern: &str) -> String {
 fn hostile() -> Vec<(&'static str, String)> {
     vec![
         (
-            "1 MB of properties",
+            LARGE,
             format!(
                 r#"{{"type":"object","properties":{{{}}}}}"#,
                 list(28_000, |n| format!(r#""property {n}":{{"type":"string"}}"#))
@@ -73,6 +73,9 @@ fn hostile() -> Vec<(&'static str, String)> {
     ]
 }
 
+/// What is only large, and followed where it is read in time.
+const LARGE: &str = "1 MB of properties";
+
 /// Sends one; how long it took to be refused.
 fn refused(daemon: &Daemon, name: &str, schema: &str) -> Duration {
     let body = format!(r#"{{"prompt":"x","max_tokens":16,"guided_json":{schema}}}"#);
@@ -81,6 +84,10 @@ fn refused(daemon: &Daemon, name: &str, schema: &str) -> Duration {
     let open = http::send(daemon.address, "POST", COMPLETIONS, &headers, body.as_bytes()).unwrap();
     let answer = open.finish().unwrap();
     let took = start.elapsed();
+    if name == LARGE && answer.status == 200 {
+        println!("{name}: {took:.1?}: followed");
+        return took;
+    }
     assert_eq!(answer.status, 400, "{name}: {}", answer.text());
     let error = &answer.json()["error"];
     assert!(error["message"].as_str().is_some_and(|it| !it.is_empty()), "{name}: {error}");
