@@ -37,7 +37,7 @@ fn pattern(pattern: &str) -> String {
     json!({"type": "string", "pattern": pattern}).to_string()
 }
 
-/// Each must be refused.
+/// Each must be refused, [`LARGE`] apart.
 fn hostile() -> Vec<(&'static str, String)> {
     vec![
         (
@@ -45,6 +45,13 @@ fn hostile() -> Vec<(&'static str, String)> {
             format!(
                 r#"{{"type":"object","properties":{{{}}}}}"#,
                 list(28_000, |n| format!(r#""property {n}":{{"type":"string"}}"#))
+            ),
+        ),
+        (
+            "1 MB of patterns",
+            format!(
+                r#"{{"type":"object","properties":{{{}}}}}"#,
+                list(20_000, |n| format!(r#""p{n}":{{"pattern":"^(a{n}|b{{1,400}}){{5}}$"}}"#))
             ),
         ),
         ("10,000 levels of arrays", nested(r#"{"items":"#, "}", "{}", 10_000)),
@@ -85,6 +92,11 @@ fn refused(daemon: &Daemon, name: &str, schema: &str) -> Duration {
     let answer = open.finish().unwrap();
     let took = start.elapsed();
     if name == LARGE && answer.status == 200 {
+        let choice = &answer.json()["choices"][0];
+        assert_eq!(choice["finish_reason"], "stop", "{choice}");
+        let value: Value = serde_json::from_str(choice["text"].as_str().unwrap()).unwrap();
+        let mut declared = value.as_object().unwrap().iter();
+        assert!(declared.all(|(key, value)| !key.starts_with("property ") || value.is_string()));
         println!("{name}: {took:.1?}: followed");
         return took;
     }

@@ -8,6 +8,7 @@ mod costs;
 mod finish;
 mod free;
 mod members;
+mod node_costs;
 mod rules;
 mod switches;
 mod text;
@@ -27,6 +28,7 @@ use super::members::{Machine, Progress};
 use super::program::{Arm, CountedLoop, NO_WAY, Node, NodeId, Program, Role, Span};
 use super::text_places::QuotedText;
 use costs::Costs;
+use node_costs::Parts;
 use rules::RuleFacts;
 
 /// A repetition is written out when that takes at most so many nodes.
@@ -83,48 +85,6 @@ pub(crate) struct Graph {
     pub(crate) start: NodeId,
     /// Least bytes from each node to the end of its rule.
     pub(crate) costs: Vec<u32>,
-}
-
-/// What nodes refer to.
-struct Parts<'g> {
-    arms: &'g [Arm],
-    targets: &'g [NodeId],
-    loops: &'g [CountedLoop],
-    costs: &'g [u32],
-}
-
-impl Parts<'_> {
-    /// Least bytes from a node to the end of its rule; of an object that is entered, its members
-    /// apart.
-    fn cost_of(&self, node: Node) -> u32 {
-        let cost = |node: NodeId| self.costs[node as usize];
-        match node {
-            Node::Return | Node::Hub { .. } => 0,
-            Node::Tick { next, .. } | Node::Member { next, .. } | Node::Close { next, .. } => {
-                cost(next)
-            }
-            Node::Switch(span) => {
-                let ways = self.arms[span.range()].iter().map(|arm| cost(arm.next));
-                ways.min().unwrap_or(NO_WAY).saturating_add(1)
-            }
-            Node::Split(span) => {
-                let ways = self.targets[span.range()].iter().map(|&target| cost(target));
-                ways.min().unwrap_or(NO_WAY)
-            }
-            Node::Enter { start, next, .. } | Node::Call { start, next } => {
-                cost(start).saturating_add(cost(next))
-            }
-            Node::Loop(index) => {
-                let counted = &self.loops[index as usize];
-                let rounds = match counted.min {
-                    0 => 0,
-                    min => min.saturating_mul(counted.body_cost),
-                };
-                rounds.saturating_add(cost(counted.next))
-            }
-            Node::Token { next, .. } => cost(next).saturating_add(1),
-        }
-    }
 }
 
 /// A list that starts with `item`, with room for more.

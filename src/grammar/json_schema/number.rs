@@ -20,7 +20,7 @@
 //! * Where a divisor has a factor of more than 128, and is no power of ten times less, there are
 //!   no exponents.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -52,8 +52,6 @@ const DIGITS_MAX: usize = 64;
 const ZEROS_MAX_DEFAULT: usize = 8;
 /// Most places of an integer's mantissa, where the bounds can be written out.
 const INTEGER_EXPONENT_PLACES_MAX: usize = 1;
-/// Steps for a language that is made once for all requests.
-const SHARED_STEPS: u64 = 10_000_000;
 
 /// Why the numbers of a set cannot be written down exactly.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -113,38 +111,14 @@ impl NumberSet {
     /// The texts of the numbers of the set, as the module describes them. It is empty if the set
     /// is, or if all its numbers are larger than `f64` has them.
     ///
-    /// An integer range takes some tens of states and some tens of µs; the sets of all numbers, of all
-    /// integers and of those from zero on are made once for the process. A divisor takes states in
+    /// An integer range takes some tens of states and some tens of µs. A divisor takes states in
     /// proportion to its factor: for 1,000 of them 11,000.
     pub fn language(
         &self,
         options: &NumberOptions,
         fuel: &mut Fuel<'_>,
     ) -> Result<Arc<Dfa>, NumberError> {
-        static SHARED: [OnceLock<Arc<Dfa>>; 4] = [const { OnceLock::new() }; 4];
-        let shared = match *options == NumberOptions::default() {
-            true => self.frequent_index().and_then(|index| SHARED.get(index)),
-            false => None,
-        };
-        let Some(shared) = shared else { return Ok(Arc::new(self.make(options, fuel)?)) };
-        if let Some(made) = shared.get() {
-            return Ok(Arc::clone(made));
-        }
-        let made = Arc::new(self.make(options, &mut Fuel::new(SHARED_STEPS))?);
-        Ok(Arc::clone(shared.get_or_init(|| made)))
-    }
-
-    /// Which of the sets it is that are asked for most; `None`: none of them.
-    fn frequent_index(&self) -> Option<usize> {
-        let Self { integer, not_integer, min, max, .. } = self;
-        let lists = [&self.multiples_of, &self.not_multiples_of, &self.excluded];
-        let from_zero = match min {
-            None => false,
-            Some(bound) if bound.value.is_zero() && !bound.exclusive => true,
-            Some(_) => return None,
-        };
-        let plain = !not_integer && max.is_none() && lists.iter().all(|list| list.is_empty());
-        plain.then_some(usize::from(*integer) + 2 * usize::from(from_zero))
+        Ok(Arc::new(self.make(options, fuel)?))
     }
 
     fn make(&self, options: &NumberOptions, fuel: &mut Fuel<'_>) -> Result<Dfa, NumberError> {

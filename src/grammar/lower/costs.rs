@@ -27,7 +27,6 @@ struct Known {
 const SETTLED: u32 = u32::MAX;
 
 /// A free text as an automaton, with the least bytes from each state to an end.
-#[derive(Clone)]
 pub(super) struct LoweringFree {
     pub(super) machine: Arc<FreeMachine>,
     pub(super) bytes: Vec<u32>,
@@ -41,7 +40,7 @@ pub(super) struct Costs {
     look: u32,
     texts: FxHashMap<u32, Rc<[u32]>>,
     machines: FxHashMap<u32, Machine>,
-    free: FxHashMap<u32, LoweringFree>,
+    free: FxHashMap<u32, Arc<FreeMachine>>,
 }
 
 impl Costs {
@@ -248,8 +247,12 @@ impl Costs {
     ) -> Result<(LoweringFree, u32), LimitError> {
         let text = pool.free_text_of(number);
         let machine = match self.free.get(&number) {
-            Some(known) => Arc::clone(&known.machine),
-            None => Arc::new(FreeMachine::new(text, fuel)?),
+            Some(known) => Arc::clone(known),
+            None => {
+                let machine = Arc::new(FreeMachine::new(text, fuel)?);
+                self.free.insert(number, Arc::clone(&machine));
+                machine
+            }
         };
         let mut ways = Vec::with_capacity(machine.states.len());
         for (state, arms) in machine.states.iter().enumerate() {
@@ -277,9 +280,7 @@ impl Costs {
             FreeText { may_end: true, may_be_empty: false, .. } => ways[0].least(&bytes),
             _ => bytes[0],
         };
-        let free = LoweringFree { machine, bytes };
-        self.free.insert(number, free.clone());
-        Ok((free, cost))
+        Ok((LoweringFree { machine, bytes }, cost))
     }
 }
 

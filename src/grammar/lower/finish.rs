@@ -1,6 +1,7 @@
 //! The last passes over a graph: pruning of what cannot end, merging of splits.
 
-use super::{Graph, Parts};
+use super::Graph;
+use super::node_costs::Parts;
 use crate::grammar::charloop::CharLoop;
 use crate::grammar::error::GrammarError;
 use crate::grammar::free_places::FreePlaces;

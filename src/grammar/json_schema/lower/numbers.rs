@@ -15,8 +15,8 @@ use crate::grammar::text::{Spelling, TextMachine};
 
 /// Languages that are remembered, at most; they can be made again.
 const SHARED_MAX: usize = 512;
-/// States of one of them, at most.
-const SHARED_STATES_MAX: usize = 512;
+/// States of one of them, at most: so all together take a few megabytes.
+const SHARED_STATES_MAX: usize = 128;
 
 impl Lowering<'_> {
     /// A number of any of the sets.
