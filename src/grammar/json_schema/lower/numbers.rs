@@ -37,12 +37,7 @@ impl Lowering<'_> {
         if let Some(&known) = self.numbers.get(sets) {
             return Ok(known);
         }
-        let known = shared().get(sets).cloned();
-        let machine = match known {
-            Some(machine) => Some(machine),
-            None => number_machine(sets, fuel)?,
-        };
-        let Some(machine) = machine else { return Ok(NEVER) };
+        let Some(machine) = number_machine(sets, fuel)? else { return Ok(NEVER) };
         let number = self.pool.text(machine);
         self.numbers.insert(sets.to_vec(), number);
         Ok(number)
@@ -61,6 +56,9 @@ fn number_machine(
     sets: &[NumberSet],
     fuel: &mut Fuel<'_>,
 ) -> Result<Option<Arc<TextMachine>>, SchemaError> {
+    if let Some(known) = shared().get(sets) {
+        return Ok(Some(Arc::clone(known)));
+    }
     let mut language: Option<Arc<Dfa>> = None;
     for set in sets {
         let texts = set.language(&NumberOptions::default(), fuel)?;
@@ -72,11 +70,30 @@ fn number_machine(
     let Some(language) = language else { return Ok(None) };
     let machine = Arc::new(TextMachine::of_language(&language, Spelling::Plain));
     if machine.states.len() <= SHARED_STATES_MAX {
-        let mut shared = shared();
-        if shared.len() >= SHARED_MAX {
-            shared.clear();
-        }
-        shared.insert(sets.to_vec(), Arc::clone(&machine));
+        share(sets, &machine);
     }
     Ok(Some(machine))
+}
+
+fn share(sets: &[NumberSet], machine: &Arc<TextMachine>) {
+    let mut shared = shared();
+    if shared.len() >= SHARED_MAX {
+        shared.clear();
+    }
+    shared.insert(sets.to_vec(), Arc::clone(machine));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frequent_sets_are_made_once() {
+        let make =
+            |set: NumberSet| number_machine(&[set], &mut Fuel::new(1_000_000)).unwrap().unwrap();
+        let integer = NumberSet { integer: true, ..NumberSet::default() };
+        let known = make(integer.clone());
+        assert!(Arc::ptr_eq(&known, &make(integer)));
+        assert!(!Arc::ptr_eq(&known, &make(NumberSet::default())));
+    }
 }
