@@ -173,7 +173,8 @@ impl SessionActor {
         }
         match notice {
             Notice::Started => self.clock.started = Some(Instant::now()),
-            Notice::Rows { rows, prompt_done } => {
+            Notice::Rows { rows, prompt_done, cached_tokens } => {
+                self.session.set_cached_tokens(cached_tokens);
                 let before = self.session.usage().completion_tokens;
                 let forced = self.session.forced_tokens();
                 let progress = self.session.on_rows(&rows, prompt_done);

@@ -88,6 +88,8 @@ pub(crate) struct Config {
     ///
     /// [`NO_WAY`]: super::program::NO_WAY
     pub(crate) finish_bytes_after: OnceLock<u32>,
+    /// In free text: tokens in which every token of the mask can be taken and the answer completed.
+    pub(crate) finish_tokens: OnceLock<u32>,
 }
 
 impl Config {
@@ -106,6 +108,7 @@ impl Config {
             abstracted: OnceLock::new(),
             mask: OnceLock::new(),
             finish_bytes_after: OnceLock::new(),
+            finish_tokens: OnceLock::new(),
         }
     }
 

@@ -90,6 +90,8 @@ pub(crate) struct DistinctKeys {
     text: Vec<u8>,
     /// What was open before the first token, and after each.
     history: Vec<OpenObjects>,
+    /// Whether some token of the vocabulary holds two keys.
+    tokens_hold_two: bool,
 }
 
 impl DistinctKeys {
@@ -116,9 +118,9 @@ impl DistinctKeys {
     }
 
     /// Whether no token whatever could repeat a key; cheap to ask.
-    fn has_nothing_to_repeat(&self, vocabulary: &GrammarVocabulary) -> bool {
+    pub(super) fn has_nothing_to_repeat(&self) -> bool {
         let level = self.history.last().and_then(|open| open.innermost.as_ref());
-        vocabulary.quoted.get(vocabulary).with_two_keys.is_empty()
+        !self.tokens_hold_two
             && level.is_none_or(|level| {
                 !level.is_in_tokens
                     && (level.keys.is_none()
@@ -131,8 +133,8 @@ impl DistinctKeys {
 
     /// Bytes by which the next key may have to be longer than the shortest, so that it is new.
     pub(super) fn spare_bytes(&self) -> u32 {
-        let open = self.last();
-        let known = open.innermost.as_ref().map_or(0, |level| level.keys().count());
+        let level = self.history.last().and_then(|open| open.innermost.as_ref());
+        let known = level.map_or(0, |level| level.keys().count());
         2 + (known as u32 + 1).ilog2()
     }
 
@@ -349,7 +351,7 @@ impl Matcher {
         fuel: &mut Fuel<'_>,
     ) -> Result<Vec<TokenId>, LimitError> {
         let Some(keys) = &self.distinct else { return Ok(Vec::new()) };
-        if keys.has_nothing_to_repeat(self.grammar().vocabulary()) {
+        if keys.has_nothing_to_repeat() {
             return Ok(Vec::new());
         }
         let grammar = Arc::clone(self.grammar());
@@ -424,6 +426,10 @@ impl Matcher {
 impl CompiledGrammar {
     /// What keeps the keys of an answer apart, if the grammar asks for it.
     pub(super) fn distinct_keys(&self) -> Option<Box<DistinctKeys>> {
-        self.program().distinct_keys.then(Box::default)
+        let vocabulary = self.vocabulary();
+        self.program().distinct_keys.then(|| {
+            let tokens_hold_two = !vocabulary.quoted.get(vocabulary).with_two_keys.is_empty();
+            Box::new(DistinctKeys { tokens_hold_two, ..DistinctKeys::default() })
+        })
     }
 }

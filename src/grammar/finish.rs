@@ -141,6 +141,9 @@ impl Matcher {
         bits: &mut [u32],
         fuel: &mut Fuel<'_>,
     ) -> Result<Option<Arc<Mask>>, MatchError> {
+        if let Some(mask) = self.roomy_mask(tokens_left) {
+            return Ok(Some(mask));
+        }
         self.check_size(bits)?;
         let plain = self.mask_with(fuel)?;
         if self.is_ample(tokens_left, fuel)? {
@@ -174,20 +177,41 @@ impl Matcher {
         Ok(None)
     }
 
+    /// The plain mask, where all is known of this place already. While the device runs, all memory
+    /// is far away: this looks at little of it.
+    fn roomy_mask(&self, tokens_left: u32) -> Option<Arc<Mask>> {
+        let config = self.generation().automaton.config(self.state());
+        let mask = &config.mask.get()?.mask;
+        let has_room = self.has_room(config, tokens_left)?;
+        let keys_differ = || self.distinct.as_ref().is_none_or(|keys| keys.has_nothing_to_repeat());
+        let is_it = has_room && !self.has_ended() && keys_differ() && mask.count() > 0;
+        is_it.then(|| Arc::clone(mask))
+    }
+
+    /// Whether every allowed token leaves enough, as far as that was found out.
+    fn has_room(&self, config: &Config, tokens_left: u32) -> Option<bool> {
+        if config.finish_tokens.get().is_some_and(|&tokens| tokens <= tokens_left) {
+            return Some(true);
+        }
+        let most = config.finish_bytes_after.get()?;
+        Some(most.saturating_add(self.spare()) < tokens_left)
+    }
+
     /// Whether every allowed token leaves enough, as far as can be told without looking at each.
     fn is_ample(&mut self, tokens_left: u32, fuel: &mut Fuel<'_>) -> Result<bool, LimitError> {
-        if !self.grammar().spelling().is_enough() {
-            return Ok(false);
-        }
         let config = self.generation().automaton.config(self.state());
-        let most = match config.finish_bytes_after.get() {
-            Some(most) => *most,
-            None => self.find_finish_bytes_after(fuel)?,
-        };
+        if let Some(known) = self.has_room(config, tokens_left) {
+            return Ok(known);
+        }
+        let most = self.find_finish_bytes_after(fuel)?;
         Ok(most.saturating_add(self.spare()) < tokens_left)
     }
 
     fn find_finish_bytes_after(&mut self, fuel: &mut Fuel<'_>) -> Result<u32, LimitError> {
+        if !self.grammar().spelling().is_enough() {
+            let config = self.generation().automaton.config(self.state());
+            return Ok(*config.finish_bytes_after.get_or_init(|| NO_WAY));
+        }
         let cached = self.cached_mask(fuel)?;
         let automaton = &self.generation().automaton;
         let most = cached.finish_bytes_over_cut.map_or(NO_WAY, |over_cut| {

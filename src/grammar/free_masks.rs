@@ -102,18 +102,21 @@ impl Matcher {
         let vocabulary = grammar.vocabulary();
         let fits = grammar.spelling().is_enough() && finish_bytes < tokens_left;
         let Some(after) = tokens_left.checked_sub(1).filter(|_| fits) else { return Ok(None) };
-        let mut too_long = Vec::new();
+        let (mut too_long, mut finish_tokens) = (Vec::new(), finish_bytes.saturating_add(1));
         let ids = grammar.program().free.tokens(place);
         let doubtful = grammar.program().free.doubtful(place, vocabulary);
         for &token in doubtful.iter().chain(ids) {
-            if !plain.contains(token) {
+            let to = grammar.follow(generation, self.state(), token, fuel)?;
+            if to == DEAD {
                 continue;
             }
-            let to = grammar.follow(generation, self.state(), token, fuel)?;
-            if to == DEAD || tokens_to_finish(grammar, generation, to, fuel)? > after {
+            let way = tokens_to_finish(grammar, generation, to, fuel)?;
+            finish_tokens = finish_tokens.max(way.saturating_add(1));
+            if way > after && plain.contains(token) {
                 too_long.push(token);
             }
         }
+        automaton.config(self.state()).finish_tokens.get_or_init(|| finish_tokens);
         Ok(Some(too_long))
     }
 }

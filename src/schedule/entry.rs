@@ -43,6 +43,8 @@ pub(super) struct Entry {
     answer_tokens_max: u32,
     /// Tokens whose KV the device holds in `slot`.
     pub(super) computed: u32,
+    /// Tokens of the prompt that were not computed for it before its first row.
+    cached: u32,
     /// The first position whose row is wanted and was not delivered.
     pub(super) next_row: u32,
     /// Its sequence on the device; `None` while it waits in the queue.
@@ -74,6 +76,7 @@ impl Entry {
             answer: Vec::new(),
             answer_tokens_max: submission.answer_tokens_max,
             computed: 0,
+            cached: 0,
             slot: None,
             phase: Phase::Pending,
             started: false,
@@ -133,6 +136,19 @@ impl Entry {
         kept
     }
 
+    /// So many of its first tokens were brought back; they are computed, or none are.
+    pub(super) fn bring_back(&mut self, tokens: u32) {
+        self.computed = tokens;
+        if self.answer.is_empty() {
+            self.cached = tokens;
+        }
+    }
+
+    /// Tokens of the prompt that were not computed for it before its first row.
+    pub(super) fn cached(&self) -> u32 {
+        self.cached
+    }
+
     /// Tokens that the device holds for it.
     pub(super) fn held(&self) -> u32 {
         self.computed + self.drafted
@@ -140,7 +156,7 @@ impl Entry {
 
     /// Its sequence is gone from the device.
     pub(super) fn forget_computed(&mut self) {
-        self.computed = 0;
+        self.bring_back(0);
         self.drafted = 0;
         self.slot = None;
         self.source = Source::Computed;

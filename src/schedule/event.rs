@@ -63,6 +63,9 @@ pub enum Notice {
         rows: Vec<Row>,
         /// All its tokens are computed: an [`Event::Next`] is expected.
         prompt_done: bool,
+        /// Tokens of its prompt that were computed before, for somebody else or for a prompt that
+        /// begins the same.
+        cached_tokens: u32,
     },
     /// It is over, and the scheduler has forgotten it.
     End(Outcome),

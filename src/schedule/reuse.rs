@@ -98,7 +98,7 @@ impl Scheduler {
         if cut {
             self.operations.push(SequenceOp::Trim { slot, length_tokens: hit.tokens });
         }
-        entry.computed = hit.tokens;
+        entry.bring_back(hit.tokens);
         entry.source = Source::Loaded { key: hit.key, cut };
         self.reuse.hit_tokens += u64::from(hit.tokens);
     }
@@ -156,7 +156,7 @@ impl Scheduler {
         let Some(entry) = self.entries.get_mut(&session) else { return };
         self.operations.push(SequenceOp::Copy { from, to });
         self.operations.push(SequenceOp::Trim { slot: to, length_tokens: tokens });
-        entry.computed = tokens;
+        entry.bring_back(tokens);
         entry.source = Source::Copied;
         self.reuse.hit_tokens += u64::from(tokens);
     }
@@ -211,7 +211,7 @@ impl Scheduler {
             let Some(session) = self.running.iter().find(holds).copied() else { continue };
             let Some(entry) = self.entries.get_mut(&session) else { continue };
             self.reuse.hit_tokens = self.reuse.hit_tokens.saturating_sub(u64::from(entry.computed));
-            entry.computed = 0;
+            entry.bring_back(0);
             entry.computes_all = true;
             entry.save_at = None;
             match std::mem::replace(&mut entry.source, Source::Computed) {

@@ -215,7 +215,9 @@ impl Scheduler {
             self.awaited += 1;
         }
         if !rows.is_empty() {
-            effects.notices.push((piece.session, Notice::Rows { rows, prompt_done }));
+            let cached_tokens = entry.cached();
+            let notice = Notice::Rows { rows, prompt_done, cached_tokens };
+            effects.notices.push((piece.session, notice));
         }
         let to_save = entry.save_at.take_if(|at| *at <= entry.computed);
         if to_save == Some(entry.computed) {

@@ -32,6 +32,7 @@ pub struct Session {
     generated: u32,
     reasoning_tokens: u32,
     forced: u32,
+    cached_tokens: u32,
     /// Prompt rows taken, where the prompt's log-probabilities are reported.
     prompt_rows: usize,
 }
@@ -112,6 +113,7 @@ impl Session {
             generated: 0,
             reasoning_tokens: 0,
             forced: 0,
+            cached_tokens: 0,
             prompt_rows: 0,
         }
     }
@@ -183,8 +185,13 @@ impl Session {
             prompt_tokens: u32::try_from(self.generation.prompt.len()).unwrap_or(u32::MAX),
             completion_tokens: self.generated,
             reasoning_tokens: self.reasoning_tokens,
-            cached_tokens: 0,
+            cached_tokens: self.cached_tokens,
         }
+    }
+
+    /// So many of the prompt's tokens were not computed for this session.
+    pub fn set_cached_tokens(&mut self, tokens: u32) {
+        self.cached_tokens = tokens;
     }
 
     /// What can be said before the device has done anything: the prompt's text where it is echoed.

@@ -234,7 +234,7 @@ impl World {
             Notice::Started => {
                 assert_eq!(peer.started.replace(now), None, "{session:?} starts once");
             }
-            Notice::Rows { rows, prompt_done } => {
+            Notice::Rows { rows, prompt_done, .. } => {
                 assert!(peer.drawn.is_none(), "{session:?} has not answered yet");
                 let tried = peer.drafts.len().min(rows.len() - 1);
                 let (certain, after_drafts) = rows.split_at(rows.len() - tried);
