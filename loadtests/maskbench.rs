@@ -127,9 +127,10 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         Peer::Llguidance => Some(peer::Llguidance::new(&vocabulary)?),
     };
     let mut report = Report::default();
-    for (index, case) in cases.iter().enumerate() {
+    for (index, case) in cases.enumerate() {
+        let case = &case?;
         if !arguments.json {
-            eprint!("\r{}/{} {:40.40}", index + 1, cases.len(), case.id);
+            eprint!("\r{} {:40.40}", index + 1, case.id);
         }
         if !case.is_known() {
             report.skipped += 1;
@@ -159,13 +160,14 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-fn cases(arguments: &Arguments) -> Result<Vec<Case>, String> {
-    let mut cases = match &arguments.data {
-        Some(file) => data::read_lines(file)?,
-        None => data::read_builtin(Path::new(&arguments.grammars))?,
+fn cases(
+    arguments: &Arguments,
+) -> Result<Box<dyn Iterator<Item = Result<Case, String>> + '_>, String> {
+    let cases: Box<dyn Iterator<Item = _>> = match &arguments.data {
+        Some(file) => Box::new(data::read_lines(file)?),
+        None => Box::new(data::read_builtin(Path::new(&arguments.grammars))?.into_iter().map(Ok)),
     };
-    cases.truncate(arguments.limit.unwrap_or(usize::MAX));
-    Ok(cases)
+    Ok(Box::new(cases.take(arguments.limit.unwrap_or(usize::MAX))))
 }
 
 fn encode<'c>(

@@ -1,5 +1,8 @@
 //! Grammars and texts: lines of JSON, or the files that come with the bench.
 
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -31,15 +34,20 @@ impl Case {
     }
 }
 
-/// Reads a file with a case on each line.
-pub fn read_lines(file: &Path) -> Result<Vec<Case>, String> {
-    let text = read(file)?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let parse = |(index, line): (usize, &str)| {
-        serde_json::from_str(line)
-            .map_err(|error| format!("{}, line {}: {error}", file.display(), index + 1))
+/// Reads a file with a case on each line, one after the other: all together take more memory than
+/// an engine.
+pub fn read_lines(file: &Path) -> Result<impl Iterator<Item = Result<Case, String>>, String> {
+    let named = |error: &dyn Display, line: usize| {
+        format!("{}, line {}: {error}", file.display(), line + 1)
     };
-    lines.map(parse).collect()
+    let lines = BufReader::new(File::open(file).map_err(|error| named(&error, 0))?).lines();
+    let parse = move |(index, line): (usize, std::io::Result<String>)| {
+        let line = line.map_err(|error| named(&error, index))?;
+        serde_json::from_str(&line).map_err(|error| named(&error, index))
+    };
+    let is_text =
+        |line: &std::io::Result<String>| !matches!(line, Ok(line) if line.trim().is_empty());
+    Ok(lines.enumerate().filter(move |(_, line)| is_text(line)).map(parse))
 }
 
 /// Reads `NAME.gbnf`, `NAME.lark` and `NAME.jsonl` (texts) for each name in a folder.

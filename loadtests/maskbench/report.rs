@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 /// Runs `work` and says how many microseconds of this thread's CPU time it took, less what
 /// asking for the time takes by itself: about a microsecond on a virtual machine.
-pub fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+pub fn timed<T>(work: impl FnOnce() -> T) -> (T, f32) {
     let clock = clock_nanos();
     let start = thread_nanos();
     let result = work();
-    (result, (thread_nanos() - start - clock).max(0) as f64 / 1_000.0)
+    (result, (thread_nanos() - start - clock).max(0) as f32 / 1_000.0)
 }
 
 /// What two looks at the clock take, at the median.
@@ -40,10 +40,10 @@ fn thread_nanos() -> i64 {
 pub struct Tally {
     pub grammars: usize,
     pub refused: Vec<(String, String)>,
-    pub tbm: Vec<f64>,
-    pub accept: Vec<f64>,
-    pub step: Vec<f64>,
-    pub ttfm: Vec<f64>,
+    pub tbm: Vec<f32>,
+    pub accept: Vec<f32>,
+    pub step: Vec<f32>,
+    pub ttfm: Vec<f32>,
     valid: usize,
     invalid: usize,
     valid_rejected: Vec<String>,
@@ -127,15 +127,16 @@ const NAMES: [&str; 6] = ["avg", "p50", "p90", "p99", "p99_9", "max"];
 struct Summary([f64; 6]);
 
 impl Summary {
-    fn of(samples: &[f64]) -> Self {
+    fn of(samples: &[f32]) -> Self {
         let mut sorted = samples.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
+        sorted.sort_unstable_by(f32::total_cmp);
         let Some(&max) = sorted.last() else { return Self::default() };
         let at = |share: f64| {
             let rank = (share * sorted.len() as f64).ceil() as usize;
-            sorted.get(rank.saturating_sub(1)).copied().unwrap_or(max)
+            f64::from(sorted.get(rank.saturating_sub(1)).copied().unwrap_or(max))
         };
-        let average = sorted.iter().sum::<f64>() / sorted.len() as f64;
+        let average = sorted.iter().copied().map(f64::from).sum::<f64>() / sorted.len() as f64;
+        let max = f64::from(max);
         Self([average, at(0.5), at(0.9), at(0.99), at(0.999), max])
     }
 

@@ -118,6 +118,11 @@ impl Config {
         self.alive[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
     }
 
+    /// Whether some item can consume one of the bytes, from the first to the last.
+    pub(crate) fn is_alive_on_any(&self, (low, high): (u8, u8)) -> bool {
+        (low..=high).any(|byte| self.is_alive_on(byte))
+    }
+
     /// Whether some item can consume each of the bytes, from the first to the last.
     fn is_alive_on_all(&self, (low, high): (u8, u8)) -> bool {
         (low..=high).all(|byte| self.is_alive_on(byte))

@@ -61,14 +61,8 @@ pub(crate) const WIDE_SEQUENCES: [&[(u8, u8)]; 8] = [
 ];
 
 impl CharLoop {
-    /// The loops of all switches, ascending.
-    pub(crate) fn find_all(program: &Program) -> Vec<(NodeId, Self)> {
-        (0..program.nodes.len() as NodeId)
-            .filter_map(|node| Some((node, Self::find(program, node)?)))
-            .collect()
-    }
-
-    fn find(program: &Program, node: NodeId) -> Option<Self> {
+    /// What a switch repeats, if it is wide enough to matter.
+    pub(crate) fn find(program: &Program, node: NodeId) -> Option<Self> {
         let Node::Switch(span) = program.nodes[node as usize] else { return None };
         let arms = program.arms(span);
         let width: u32 = arms.iter().map(|arm| u32::from(arm.high - arm.low) + 1).sum();

@@ -58,7 +58,7 @@ impl Generation {
 pub struct CompiledGrammar {
     program: Arc<Program>,
     vocabulary: Arc<GrammarVocabulary>,
-    spelling: Spelling,
+    spelling: OnceLock<Spelling>,
     limits: Limits,
     end_tokens: Box<[TokenId]>,
     generation: RwLock<Arc<Generation>>,
@@ -123,7 +123,7 @@ impl CompiledGrammar {
         let automaton = Automaton::new(Arc::clone(&program), limits, fuel)?;
         let generation = Generation::new(0, automaton, limits);
         let grammar = Arc::new(Self {
-            spelling: Spelling::new(&program, vocabulary),
+            spelling: OnceLock::new(),
             program,
             vocabulary: Arc::clone(vocabulary),
             limits: *limits,
@@ -206,7 +206,7 @@ impl CompiledGrammar {
 
     /// How the vocabulary spells its texts byte by byte.
     pub(crate) fn spelling(&self) -> &Spelling {
-        &self.spelling
+        self.spelling.get_or_init(|| Spelling::new(&self.program, &self.vocabulary))
     }
 
     /// When it was last used, in ticks of the vocabulary.

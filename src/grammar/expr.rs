@@ -2,10 +2,12 @@
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
+use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::free_text::FreeText;
+use super::lower::Base;
 use super::markers::{Markers, Segment};
 use super::members::MemberRules;
 use super::text::{Spelling, TextMachine};
@@ -44,7 +46,7 @@ const CHAR_MAX: u32 = 0x10FFFF;
 impl CharSet {
     /// The set of all characters in any of the inclusive ranges, surrogates left out.
     pub fn new(ranges: impl IntoIterator<Item = (u32, u32)>) -> Self {
-        let mut split: Vec<(u32, u32)> = Vec::new();
+        let mut split: SmallVec<[(u32, u32); 16]> = SmallVec::new();
         for (low, high) in ranges {
             let high = high.min(CHAR_MAX);
             let below = (low, high.min(SURROGATES.0 - 1));
@@ -52,14 +54,14 @@ impl CharSet {
             split.extend([below, above].into_iter().filter(|(low, high)| low <= high));
         }
         split.sort_unstable();
-        let mut merged: Vec<(u32, u32)> = Vec::with_capacity(split.len());
+        let mut merged: SmallVec<[(u32, u32); 16]> = SmallVec::new();
         for (low, high) in split {
             match merged.last_mut() {
                 Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
                 _ => merged.push((low, high)),
             }
         }
-        Self(merged.into())
+        Self(merged.as_slice().into())
     }
 
     /// Every character.
@@ -219,6 +221,7 @@ pub struct Rule {
 /// Expressions and rules of one grammar, each expression once.
 #[derive(Clone, Debug)]
 pub struct ExprPool {
+    /// Those of the base apart, which come first.
     exprs: Vec<Expr>,
     ids: HashTable<ExprId>,
     rules: Vec<Rule>,
@@ -227,7 +230,12 @@ pub struct ExprPool {
     free_texts: Vec<Arc<FreeText>>,
     markers: Option<Arc<Markers>>,
     distinct_keys: bool,
+    /// What the pool has from the start.
+    base: Option<Arc<Base>>,
 }
+
+/// Expressions of a grammar of middle size.
+const EXPRS_EXPECTED: usize = 64;
 
 fn hash_of(expr: &Expr) -> u64 {
     let mut hasher = FxHasher::default();
@@ -258,15 +266,45 @@ impl ExprPool {
             free_texts: Vec::new(),
             markers: None,
             distinct_keys: false,
+            base: None,
         };
         pool.intern(Expr::Never);
         pool.intern(Expr::Empty);
         pool
     }
 
+    /// Gives the pool all that a base's has, if nothing was put in yet; whether it was so.
+    pub(super) fn start_from(&mut self, base: &Arc<Base>) -> bool {
+        let is_new = self.is_empty() && self.rules.is_empty();
+        if is_new {
+            let Self { rules, texts, members, free_texts, .. } = base.pool();
+            *self = Self {
+                exprs: Vec::with_capacity(EXPRS_EXPECTED),
+                ids: HashTable::with_capacity(EXPRS_EXPECTED),
+                rules: rules.clone(),
+                texts: texts.clone(),
+                members: members.clone(),
+                free_texts: free_texts.clone(),
+                markers: self.markers.take(),
+                distinct_keys: false,
+                base: Some(Arc::clone(base)),
+            };
+        }
+        is_new
+    }
+
+    /// The base that the pool started from.
+    pub(super) fn base(&self) -> Option<Arc<Base>> {
+        self.base.clone()
+    }
+
     /// The expression behind an id.
     pub fn get(&self, id: ExprId) -> &Expr {
-        &self.exprs[id.0 as usize]
+        match &self.base {
+            Some(base) if id.index() < base.pool().len() => base.pool().get(id),
+            Some(base) => &self.exprs[id.index() - base.pool().len()],
+            None => &self.exprs[id.index()],
+        }
     }
 
     /// The rule behind an id.
@@ -281,12 +319,12 @@ impl ExprPool {
 
     /// Expressions in the pool.
     pub fn len(&self) -> usize {
-        self.exprs.len()
+        self.base.as_ref().map_or(0, |base| base.pool().len()) + self.exprs.len()
     }
 
     /// Whether there is nothing but the two constants.
     pub fn is_empty(&self) -> bool {
-        self.exprs.len() == 2
+        self.len() == 2
     }
 
     /// A new rule that matches nothing until [`define`](Self::define) is called.
@@ -303,13 +341,20 @@ impl ExprPool {
 
     fn intern(&mut self, expr: Expr) -> ExprId {
         let hash = hash_of(&expr);
-        if let Some(&id) = self.ids.find(hash, |id| self.exprs[id.index()] == expr) {
+        let known = self.base.as_ref().and_then(|base| base.pool().find(hash, &expr));
+        if let Some(id) = known.or_else(|| self.find(hash, &expr)) {
             return id;
         }
-        let id = ExprId(self.exprs.len() as u32);
+        let first = self.len() - self.exprs.len();
+        let id = ExprId(self.len() as u32);
         self.exprs.push(expr);
-        self.ids.insert_unique(hash, id, |id| hash_of(&self.exprs[id.index()]));
+        self.ids.insert_unique(hash, id, |id| hash_of(&self.exprs[id.index() - first]));
         id
+    }
+
+    /// An expression that is not the base's.
+    fn find(&self, hash: u64, expr: &Expr) -> Option<ExprId> {
+        self.ids.find(hash, |id| self.get(*id) == expr).copied()
     }
 
     /// Exactly these bytes.
@@ -333,10 +378,10 @@ impl ExprPool {
     }
 
     /// A text, parted where control tokens stand.
-    pub(super) fn segments<'t>(&self, text: &'t [u8]) -> Vec<Segment<'t>> {
+    pub(super) fn segments<'t>(&self, text: &'t [u8]) -> SmallVec<[Segment<'t>; 1]> {
         match &self.markers {
             Some(markers) => markers.split(text),
-            None => vec![Segment::Bytes(text)],
+            None => [Segment::Bytes(text)].into(),
         }
     }
 

@@ -15,6 +15,7 @@ use super::vocabulary::GrammarVocabulary;
 use crate::TokenId;
 
 /// A free text as it was lowered.
+#[derive(Clone)]
 pub(crate) struct LoweredFree {
     pub(super) machine: Arc<FreeMachine>,
     /// The triggers that count anywhere.

@@ -4,6 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexSet;
+use smallvec::SmallVec;
 
 use super::error::LimitError;
 use super::limits::Fuel;
@@ -19,7 +20,7 @@ type Reaches = Vec<Box<[(KeyId, u32)]>>;
 const LATER_MAX: usize = 1 << 18;
 
 /// The keys of an object as texts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Keys {
     texts: Arc<TextMachine>,
     /// Bytes after the last character.
@@ -129,7 +130,7 @@ fn find_reaches(
 }
 
 /// For the nodes on the way to a key of an object or in one: the set of keys that may come of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct NodeKeys {
     sets: IndexSet<KeySet>,
     first: NodeId,
@@ -178,11 +179,11 @@ impl NodeKeys {
         if self.of_nodes[at] != NO_SET {
             return Some(self.of_nodes[at]);
         }
-        let nexts: Vec<NodeId> = match program.nodes[node as usize] {
+        let nexts: SmallVec<[NodeId; 16]> = match program.nodes[node as usize] {
             Node::Switch(span) => program.arms(span).iter().map(|arm| arm.next).collect(),
-            Node::Split(span) => program.targets(span).to_vec(),
-            Node::Token { next, .. } => vec![next],
-            _ => Vec::new(),
+            Node::Split(span) => program.targets(span).into(),
+            Node::Token { next, .. } => [next].as_slice().into(),
+            _ => SmallVec::new(),
         };
         let mut keys = KeySet::new();
         if let Node::Member { key, .. } = program.nodes[node as usize] {

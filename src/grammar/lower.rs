@@ -4,6 +4,7 @@
 //! not recurse are copied to where they are used, which lets neighbouring switches merge; small
 //! repetitions are written out; all others become calls and counted loops.
 
+mod base;
 mod costs;
 mod finish;
 mod free;
@@ -17,7 +18,7 @@ use hashbrown::HashTable;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::error::{GrammarError, LimitError};
 use super::expr::{Expr, ExprId, ExprPool, RuleId, TokenSet};
@@ -27,6 +28,7 @@ use super::limits::{Fuel, Limits};
 use super::members::{Machine, Progress};
 use super::program::{Arm, CountedLoop, NO_WAY, Node, NodeId, Program, Role, Span};
 use super::text_places::QuotedText;
+pub(crate) use base::Base;
 use costs::Costs;
 use node_costs::Parts;
 use rules::RuleFacts;
@@ -47,19 +49,31 @@ pub(crate) fn lower(
     limits: &Limits,
     fuel: &mut Fuel<'_>,
 ) -> Result<Program, GrammarError> {
-    rules::remove_direct_left_recursion(&mut pool);
-    let facts = RuleFacts::new(&pool, root, fuel)?;
-    rules::refuse_left_recursion(&pool, &facts)?;
-    let costs = Costs::new(&pool, &facts, fuel)?;
-    if costs.rule(root) == NO_WAY {
-        return Err(GrammarError::MatchesNothing { rule: culprit(&pool, &facts, &costs, root) });
-    }
-    let mut lowering = Lowering::new(pool, (facts, costs), limits, fuel);
-    let start = lowering.rule_start(root);
-    while let Some(rule) = lowering.pending.pop() {
-        lowering.lower_rule(rule)?;
-    }
+    let base = pool.base();
+    let (facts, costs) = read_rules(&mut pool, root, fuel)?;
+    let made = match base.filter(|base| facts.reaches(base.rule())) {
+        Some(base) => base.made(&mut pool),
+        None => Made::new(),
+    };
+    let mut lowering = Lowering::new(pool, made, (facts, costs), limits, fuel);
+    let start = lowering.rules_from(root)?;
     finish::finish(lowering.into_graph(start), fuel)
+}
+
+/// What has to be known of the rules that `root` reaches before they are lowered.
+fn read_rules(
+    pool: &mut ExprPool,
+    root: RuleId,
+    fuel: &mut Fuel<'_>,
+) -> Result<(RuleFacts, Costs), GrammarError> {
+    rules::remove_direct_left_recursion(pool);
+    let facts = RuleFacts::new(pool, root, fuel)?;
+    rules::refuse_left_recursion(pool, &facts)?;
+    let costs = Costs::new(pool, &facts, fuel)?;
+    if costs.rule(root) == NO_WAY {
+        return Err(GrammarError::MatchesNothing { rule: culprit(pool, &facts, &costs, root) });
+    }
+    Ok((facts, costs))
 }
 
 /// A rule that can never end, other than the root.
@@ -94,10 +108,9 @@ fn first_of<T>(item: T) -> Vec<T> {
     list
 }
 
-struct Lowering<'p, 'f> {
-    pool: ExprPool,
-    facts: RuleFacts,
-    costs: Costs,
+/// What was made of a pool so far.
+#[derive(Clone)]
+struct Made {
     nodes: Vec<Node>,
     /// Least bytes from each node to the end of its rule.
     node_costs: Vec<u32>,
@@ -106,8 +119,6 @@ struct Lowering<'p, 'f> {
     loops: Vec<CountedLoop>,
     token_sets: Vec<TokenSet>,
     roles: Vec<Role>,
-    /// Role of the nodes that are being made.
-    role: Role,
     machines: Vec<Machine>,
     texts: Vec<QuotedText>,
     free_texts: Vec<LoweredFree>,
@@ -117,30 +128,19 @@ struct Lowering<'p, 'f> {
     colons: FxHashMap<(Box<[u8]>, u32), NodeId>,
     starts: FxHashMap<RuleId, NodeId>,
     bodies: FxHashMap<ExprId, NodeId>,
-    pending: Vec<RuleId>,
     lowered: FxHashMap<(ExprId, NodeId), NodeId>,
     consumers: FxHashMap<ExprId, ExprId>,
     /// Where a backslash leads, by where all escaped characters do.
     escapes_known: FxHashMap<(NodeId, Role), NodeId>,
     /// The arms of all characters beyond ASCII, by where they lead.
-    wide_known: FxHashMap<(NodeId, Role), Rc<[Arm]>>,
+    wide_known: FxHashMap<(NodeId, Role), Arc<[Arm]>>,
     switches: HashTable<NodeId>,
-    nodes_max: usize,
-    depth: u32,
-    fuel: &'p mut Fuel<'f>,
 }
 
-impl<'p, 'f> Lowering<'p, 'f> {
-    fn new(
-        pool: ExprPool,
-        (facts, costs): (RuleFacts, Costs),
-        limits: &Limits,
-        fuel: &'p mut Fuel<'f>,
-    ) -> Self {
+impl Made {
+    /// Nothing but the end of a rule.
+    fn new() -> Self {
         Self {
-            pool,
-            facts,
-            costs,
             nodes: first_of(Node::Return),
             node_costs: first_of(0),
             arms: Vec::with_capacity(2 * NODES_EXPECTED),
@@ -148,7 +148,6 @@ impl<'p, 'f> Lowering<'p, 'f> {
             loops: Vec::new(),
             token_sets: Vec::new(),
             roles: first_of(Role::Plain),
-            role: Role::Plain,
             machines: Vec::new(),
             texts: Vec::new(),
             free_texts: Vec::new(),
@@ -157,12 +156,43 @@ impl<'p, 'f> Lowering<'p, 'f> {
             colons: FxHashMap::default(),
             starts: FxHashMap::default(),
             bodies: FxHashMap::default(),
-            pending: Vec::new(),
             lowered: FxHashMap::with_capacity_and_hasher(NODES_EXPECTED / 4, FxBuildHasher),
             consumers: FxHashMap::default(),
             escapes_known: FxHashMap::default(),
             wide_known: FxHashMap::default(),
             switches: HashTable::with_capacity(NODES_EXPECTED / 2),
+        }
+    }
+}
+
+struct Lowering<'p, 'f> {
+    pool: ExprPool,
+    facts: RuleFacts,
+    costs: Costs,
+    made: Made,
+    /// Role of the nodes that are being made.
+    role: Role,
+    pending: Vec<RuleId>,
+    nodes_max: usize,
+    depth: u32,
+    fuel: &'p mut Fuel<'f>,
+}
+
+impl<'p, 'f> Lowering<'p, 'f> {
+    fn new(
+        pool: ExprPool,
+        made: Made,
+        (facts, costs): (RuleFacts, Costs),
+        limits: &Limits,
+        fuel: &'p mut Fuel<'f>,
+    ) -> Self {
+        Self {
+            pool,
+            facts,
+            costs,
+            made,
+            role: Role::Plain,
+            pending: Vec::new(),
             nodes_max: limits.nodes_max,
             depth: 0,
             fuel,
@@ -172,36 +202,45 @@ impl<'p, 'f> Lowering<'p, 'f> {
     fn into_graph(self, start: NodeId) -> Graph {
         Graph {
             pool: self.pool,
-            nodes: self.nodes,
-            arms: self.arms,
-            targets: self.targets,
-            loops: self.loops,
-            token_sets: self.token_sets,
-            roles: self.roles,
-            machines: self.machines,
-            texts: self.texts,
-            free_texts: self.free_texts,
+            nodes: self.made.nodes,
+            arms: self.made.arms,
+            targets: self.made.targets,
+            loops: self.made.loops,
+            token_sets: self.made.token_sets,
+            roles: self.made.roles,
+            machines: self.made.machines,
+            texts: self.made.texts,
+            free_texts: self.made.free_texts,
             start,
-            costs: self.node_costs,
+            costs: self.made.node_costs,
         }
+    }
+
+    /// Lowers a rule and all that it calls; the node where it starts.
+    fn rules_from(&mut self, root: RuleId) -> Result<NodeId, GrammarError> {
+        let start = self.rule_start(root);
+        while let Some(rule) = self.pending.pop() {
+            self.lower_rule(rule)?;
+        }
+        Ok(start)
     }
 
     /// The node where a called rule starts; the rule is lowered later.
     fn rule_start(&mut self, rule: RuleId) -> NodeId {
-        if let Some(&start) = self.starts.get(&rule) {
+        if let Some(&start) = self.made.starts.get(&rule) {
             return start;
         }
         // Rules that say the same are one, and so are the states and masks within.
         let body = self.pool.rule(rule).body;
-        if let Some(&start) = self.bodies.get(&body) {
-            self.starts.insert(rule, start);
+        if let Some(&start) = self.made.bodies.get(&body) {
+            self.made.starts.insert(rule, start);
             return start;
         }
         let before = std::mem::take(&mut self.role);
         let start = self.reserve(self.costs.rule(rule));
         self.role = before;
-        self.starts.insert(rule, start);
-        self.bodies.insert(body, start);
+        self.made.starts.insert(rule, start);
+        self.made.bodies.insert(body, start);
         self.pending.push(rule);
         start
     }
@@ -216,28 +255,32 @@ impl<'p, 'f> Lowering<'p, 'f> {
 
     fn push(&mut self, node: Node) -> Result<NodeId, LimitError> {
         self.fuel.spend(1)?;
-        if self.nodes.len() >= self.nodes_max {
+        if self.made.nodes.len() >= self.nodes_max {
             return Err(LimitError::Nodes { max: self.nodes_max });
         }
         let cost = self.cost_of(node);
-        self.nodes.push(node);
-        self.node_costs.push(cost);
-        self.roles.push(self.role);
-        Ok((self.nodes.len() - 1) as NodeId)
+        self.made.nodes.push(node);
+        self.made.node_costs.push(cost);
+        self.made.roles.push(self.role);
+        Ok((self.made.nodes.len() - 1) as NodeId)
     }
 
     /// Least bytes from a node to the end of its rule, given those of the nodes it leads to.
     ///
     /// Of an object, costs lead to the hub; from there its rules know how much there is to come.
     fn cost_of(&self, node: Node) -> u32 {
-        let costs = &self.node_costs;
-        let parts = Parts { arms: &self.arms, targets: &self.targets, loops: &self.loops, costs };
+        let costs = &self.made.node_costs;
+        let parts = Parts {
+            arms: &self.made.arms,
+            targets: &self.made.targets,
+            loops: &self.made.loops,
+            costs,
+        };
         match node {
             Node::Enter { start, .. } => {
-                let object = match self.roles[start as usize] {
-                    Role::ToHub { machine, .. } => {
-                        self.machines[machine as usize].finish_bytes(&Progress::default(), true)
-                    }
+                let object = match self.made.roles[start as usize] {
+                    Role::ToHub { machine, .. } => self.made.machines[machine as usize]
+                        .finish_bytes(&Progress::default(), true),
                     _ => 0,
                 };
                 object.saturating_add(parts.cost_of(node))
@@ -248,35 +291,35 @@ impl<'p, 'f> Lowering<'p, 'f> {
 
     /// A node to be filled in later, with what it will cost; nothing comes of it until then.
     fn reserve(&mut self, cost: u32) -> NodeId {
-        self.nodes.push(Node::Split(Span { first: 0, count: 0 }));
-        self.node_costs.push(cost);
-        self.roles.push(self.role);
-        (self.nodes.len() - 1) as NodeId
+        self.made.nodes.push(Node::Split(Span { first: 0, count: 0 }));
+        self.made.node_costs.push(cost);
+        self.made.roles.push(self.role);
+        (self.made.nodes.len() - 1) as NodeId
     }
 
     fn span_of_targets(&mut self, targets: &[NodeId]) -> Span {
-        let first = self.targets.len() as u32;
-        self.targets.extend_from_slice(targets);
+        let first = self.made.targets.len() as u32;
+        self.made.targets.extend_from_slice(targets);
         Span { first, count: targets.len() as u32 }
     }
 
     fn set_split(&mut self, node: NodeId, targets: &[NodeId]) {
         let span = self.span_of_targets(targets);
-        self.nodes[node as usize] = Node::Split(span);
+        self.made.nodes[node as usize] = Node::Split(span);
     }
 
     fn set_switch(&mut self, node: NodeId, arms: &[Arm]) {
-        let first = self.arms.len() as u32;
-        self.arms.extend_from_slice(arms);
-        self.nodes[node as usize] = Node::Switch(Span { first, count: arms.len() as u32 });
+        let first = self.made.arms.len() as u32;
+        self.made.arms.extend_from_slice(arms);
+        self.made.nodes[node as usize] = Node::Switch(Span { first, count: arms.len() as u32 });
     }
 
     fn split(&mut self, targets: &[NodeId]) -> Result<NodeId, LimitError> {
         match *targets {
             [only] => return Ok(only),
             [first, second] => {
-                if let Node::Switch(span) = self.nodes[first as usize] {
-                    let arms: SmallVec<[Arm; 16]> = self.arms[span.range()].into();
+                if let Node::Switch(span) = self.made.nodes[first as usize] {
+                    let arms: SmallVec<[Arm; 16]> = self.made.arms[span.range()].into();
                     if let Some(switch) = self.switch_beside(&arms, second)? {
                         return Ok(switch);
                     }
@@ -291,8 +334,8 @@ impl<'p, 'f> Lowering<'p, 'f> {
     /// A switch with these arms and those of another, if no two overlap: then a parse is in one
     /// place where it would be in two.
     fn switch_beside(&mut self, arms: &[Arm], other: NodeId) -> Result<Option<NodeId>, LimitError> {
-        let Node::Switch(span) = self.nodes[other as usize] else { return Ok(None) };
-        let mut all: SmallVec<[Arm; 32]> = self.arms[span.range()].into();
+        let Node::Switch(span) = self.made.nodes[other as usize] else { return Ok(None) };
+        let mut all: SmallVec<[Arm; 32]> = self.made.arms[span.range()].into();
         all.extend_from_slice(arms);
         all.sort_unstable_by_key(|arm| arm.low);
         if all.windows(2).any(|pair| pair[0].high >= pair[1].low) {
@@ -306,20 +349,20 @@ impl<'p, 'f> Lowering<'p, 'f> {
         let mut hasher = FxHasher::default();
         arms.hash(&mut hasher);
         let hash = hasher.finish();
-        let found = self.switches.find(hash, |&node| match self.nodes[node as usize] {
+        let found = self.made.switches.find(hash, |&node| match self.made.nodes[node as usize] {
             Node::Switch(span) => {
-                self.roles[node as usize] == self.role && self.arms[span.range()] == *arms
+                self.made.roles[node as usize] == self.role && self.made.arms[span.range()] == *arms
             }
             _ => false,
         });
         if let Some(&node) = found {
             return Ok(node);
         }
-        let first = self.arms.len() as u32;
-        self.arms.extend_from_slice(arms);
+        let first = self.made.arms.len() as u32;
+        self.made.arms.extend_from_slice(arms);
         let node = self.push(Node::Switch(Span { first, count: arms.len() as u32 }))?;
-        let (nodes, all) = (&self.nodes, &self.arms);
-        self.switches.insert_unique(hash, node, |&node| {
+        let (nodes, all) = (&self.made.nodes, &self.made.arms);
+        self.made.switches.insert_unique(hash, node, |&node| {
             let mut hasher = FxHasher::default();
             if let Node::Switch(span) = nodes[node as usize] {
                 all[span.range()].hash(&mut hasher);
@@ -331,7 +374,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
 
     /// The node that matches `expr` and then goes on at `next`.
     fn lower(&mut self, expr: ExprId, next: NodeId) -> Result<NodeId, GrammarError> {
-        if let Some(&node) = self.lowered.get(&(expr, next)) {
+        if let Some(&node) = self.made.lowered.get(&(expr, next)) {
             return Ok(node);
         }
         if self.depth >= DEPTH_MAX {
@@ -342,7 +385,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
         let node = self.lower_new(expr, next);
         self.depth -= 1;
         let node = node?;
-        self.lowered.insert((expr, next), node);
+        self.made.lowered.insert((expr, next), node);
         Ok(node)
     }
 
@@ -390,10 +433,10 @@ impl<'p, 'f> Lowering<'p, 'f> {
 
     /// The number of a token set.
     fn token_set(&mut self, set: TokenSet) -> u32 {
-        let index = self.token_sets.iter().position(|known| *known == set);
+        let index = self.made.token_sets.iter().position(|known| *known == set);
         let index = index.unwrap_or_else(|| {
-            self.token_sets.push(set);
-            self.token_sets.len() - 1
+            self.made.token_sets.push(set);
+            self.made.token_sets.len() - 1
         });
         index as u32
     }
@@ -426,9 +469,9 @@ impl<'p, 'f> Lowering<'p, 'f> {
         let nullable = self.facts.is_nullable(&self.pool, body);
         let (body, min) = if nullable { (self.consuming_body(body)?, 0) } else { (body, min) };
         let body = self.lower(body, Program::RETURN)?;
-        let body_cost = self.node_costs[body as usize];
-        self.loops.push(CountedLoop { body, next, min, max, body_cost });
-        Ok(self.push(Node::Loop((self.loops.len() - 1) as u32))?)
+        let body_cost = self.made.node_costs[body as usize];
+        self.made.loops.push(CountedLoop { body, next, min, max, body_cost });
+        Ok(self.push(Node::Loop((self.made.loops.len() - 1) as u32))?)
     }
 
     fn lower_unrolled(
@@ -440,7 +483,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
     ) -> Result<NodeId, GrammarError> {
         let mut node = match max {
             None => {
-                let again = self.reserve(self.node_costs[next as usize]);
+                let again = self.reserve(self.made.node_costs[next as usize]);
                 let round = self.lower(body, again)?;
                 self.set_split(again, &[round, next]);
                 again
@@ -476,7 +519,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
         if !self.facts.is_nullable(&self.pool, expr) {
             return Ok(expr);
         }
-        if let Some(&known) = self.consumers.get(&expr) {
+        if let Some(&known) = self.made.consumers.get(&expr) {
             return Ok(known);
         }
         self.fuel.spend(1)?;
@@ -487,7 +530,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
         let consumer = self.consuming_new(expr);
         self.depth -= 1;
         let consumer = consumer?;
-        self.consumers.insert(expr, consumer);
+        self.made.consumers.insert(expr, consumer);
         Ok(consumer)
     }
 
@@ -525,7 +568,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
                 let call = self.pool.call(consuming);
                 self.facts.add_rule(rule);
                 // Known before its body, which may contain it.
-                self.consumers.insert(expr, call);
+                self.made.consumers.insert(expr, call);
                 let body = self.consuming(self.pool.rule(rule).body)?;
                 self.pool.define(consuming, body);
                 Ok(call)

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
+use smallvec::SmallVec;
 
 use crate::TokenId;
 use crate::vocab::{TokenKind, Vocabulary};
@@ -35,12 +36,12 @@ impl Markers {
     }
 
     /// The text in pieces; of several names at one place the longest is meant.
-    pub(crate) fn split<'t>(&self, text: &'t [u8]) -> Vec<Segment<'t>> {
+    pub(crate) fn split<'t>(&self, text: &'t [u8]) -> SmallVec<[Segment<'t>; 1]> {
         let finder = self.finder.get_or_init(|| {
             let names = self.names.iter().map(|(name, _)| name);
             AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(names).ok()
         });
-        let mut segments = Vec::new();
+        let mut segments = SmallVec::new();
         let mut from = 0;
         for found in finder.iter().flat_map(|finder| finder.find_iter(text)) {
             if from < found.start() {

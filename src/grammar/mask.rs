@@ -199,7 +199,16 @@ fn count_bits(words: &[u32]) -> usize {
 
 /// The tokens whose bits are set, ascending.
 pub(crate) fn tokens_of(words: &[u32]) -> impl Iterator<Item = TokenId> + '_ {
-    words.iter().enumerate().flat_map(|(index, &word)| {
+    // Most masks are few tokens: words without any are passed over many at a time.
+    const TOGETHER: usize = 16;
+    let some = words
+        .chunks(TOGETHER)
+        .enumerate()
+        .filter(|(_, words)| words.iter().fold(0, |all, word| all | word) != 0);
+    let words = some.flat_map(|(chunk, words)| {
+        words.iter().enumerate().map(move |(index, &word)| (chunk * TOGETHER + index, word))
+    });
+    words.flat_map(|(index, word)| {
         let mut left = word;
         std::iter::from_fn(move || {
             let bit = (left != 0).then(|| left.trailing_zeros())?;

@@ -183,11 +183,31 @@ impl<'w, 'm, 'f> MaskWalk<'w, 'm, 'f> {
         self.expanded = None;
         self.ends.place = None;
         let shapes = self.shapes();
-        let nodes = shapes.nodes();
         let mut states = vec![self.start; shapes.depth_max() + 1];
         let mut path = vec![0; shapes.depth_max() + 1];
-        let mut index = 0;
-        while let Some(node) = nodes.get(index as usize) {
+        let start = self.config(self.start);
+        for root in shapes.roots() {
+            if !start.is_alive_on_any(root.first_bytes) {
+                self.pay(1)?;
+            } else if !self.try_below(root.index, &mut states, &mut path)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The same for the shapes that begin as one of one symbol.
+    fn try_below(
+        &mut self,
+        root: ShapeId,
+        states: &mut [ConfigId],
+        path: &mut [ShapeId],
+    ) -> Result<bool, LimitError> {
+        let shapes = self.shapes();
+        let nodes = shapes.nodes();
+        let (mut index, end) = (root, nodes[root as usize].skip);
+        while index < end {
+            let node = &nodes[index as usize];
             self.pay(1)?;
             let depth = usize::from(node.depth);
             match self.step(states[depth], node)? {

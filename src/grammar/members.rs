@@ -73,7 +73,7 @@ impl Progress {
 }
 
 /// The rules of one object with what is known once it is lowered.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Machine {
     rules: MemberRules,
     /// Whether keys need be remembered, and not only how far their order has come.

@@ -131,8 +131,6 @@ pub(crate) struct Program {
     pub(crate) costs: Vec<u32>,
     /// Bytes that no switch tells apart share a class.
     pub(crate) classes: ByteClasses,
-    /// What a wide switch repeats, sorted by node.
-    pub(crate) char_loops: Vec<(NodeId, CharLoop)>,
     /// What registers mean, by node; empty if all are plain.
     pub(crate) roles: Vec<Role>,
     /// The rules of objects.
@@ -170,9 +168,8 @@ impl Program {
     }
 
     /// What the switch repeats, if it is wide enough to matter.
-    pub(crate) fn char_loop(&self, node: NodeId) -> Option<&CharLoop> {
-        let index = self.char_loops.binary_search_by_key(&node, |(node, _)| *node).ok()?;
-        self.char_loops.get(index).map(|(_, char_loop)| char_loop)
+    pub(crate) fn char_loop(&self, node: NodeId) -> Option<CharLoop> {
+        CharLoop::find(self, node)
     }
 
     /// Whether a node consumes the byte that opens an object.
@@ -349,7 +346,6 @@ impl Program {
             + self.arms.len() * size_of::<Arm>()
             + self.targets.len() * size_of::<NodeId>()
             + self.loops.len() * size_of::<CountedLoop>()
-            + self.char_loops.len() * size_of::<(NodeId, CharLoop)>()
             + self.roles.len() * size_of::<Role>()
             + self.machines.iter().map(Machine::bytes_of_keys).sum::<usize>()
             + self.progresses.bytes()

@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Entries of the first segment; each one after holds as many as all before it.
-const FIRST: u32 = 64;
+const FIRST: u32 = 8;
 /// Segments that reach 2^32 entries.
-const SEGMENTS: usize = 27;
+const SEGMENTS: usize = 30;
 
 /// An append-only list whose entries never move. Reading is two loads and no lock.
 ///

@@ -133,7 +133,34 @@ pub(crate) struct Shapes {
     in_tree: Box<[(TokenId, ShapeId)]>,
     /// For each node of the tree of bytes, the tokens before it.
     tokens_before: Box<[u32]>,
+    /// The nodes of first symbols.
+    roots: Box<[Root]>,
     depth_max: usize,
+}
+
+/// A first symbol of shapes. Kept apart from its node: most are dead, and their nodes lie far
+/// apart.
+#[derive(Debug)]
+pub(crate) struct Root {
+    pub(crate) index: ShapeId,
+    /// The bytes that it may start with, first and last.
+    pub(crate) first_bytes: (u8, u8),
+}
+
+impl Root {
+    fn all(nodes: &[ShapeNode]) -> Box<[Self]> {
+        let mut roots = Vec::new();
+        let mut index = 0;
+        while let Some(node) = nodes.get(index as usize) {
+            let first_bytes = match node.symbol {
+                Symbol::Byte(byte) => (byte, byte),
+                Symbol::One(class) | Symbol::Run(class) => class.first_bytes(),
+            };
+            roots.push(Self { index, first_bytes });
+            index = node.skip;
+        }
+        roots.into()
+    }
 }
 
 /// Tokens of one shape from which on it has a mask.
@@ -144,13 +171,19 @@ impl Shapes {
     pub(crate) fn new(trie: &Trie, words: usize) -> Self {
         let mut sketch = sketch::Sketch::default();
         sketch.read(trie);
-        sketch.finish(trie, words)
+        let shapes = sketch.finish(trie, words);
+        Self { roots: Root::all(&shapes.nodes), ..shapes }
     }
 
     /// The nodes, in walking order.
     #[inline]
     pub(crate) fn nodes(&self) -> &[ShapeNode] {
         &self.nodes
+    }
+
+    /// The nodes of first symbols, in walking order.
+    pub(crate) fn roots(&self) -> &[Root] {
+        &self.roots
     }
 
     /// Symbols of the longest shape.
@@ -232,5 +265,6 @@ impl Shapes {
             + self.starts.values().map(|nodes| size_of_val(&**nodes) + 32).sum::<usize>()
             + size_of_val(&*self.in_tree)
             + size_of_val(&*self.tokens_before)
+            + size_of_val(&*self.roots)
     }
 }

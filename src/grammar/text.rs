@@ -36,7 +36,7 @@ pub struct TextMachine {
 #[derive(Clone, Debug)]
 pub struct TextState {
     /// Where characters lead: ascending, disjoint.
-    pub arms: Box<[DfaArm]>,
+    pub arms: SmallVec<[DfaArm; 4]>,
     /// What the text is if it ends here; `None`: it may not end.
     pub end: Option<u32>,
 }
@@ -44,10 +44,10 @@ pub struct TextState {
 impl TextMachine {
     /// The texts of a language, all of one kind: 0.
     pub fn of_language(language: &Dfa, spelling: Spelling) -> Self {
-        let states = language
-            .states()
-            .iter()
-            .map(|state| TextState { arms: state.arms.clone(), end: state.accepting.then_some(0) });
+        let states = language.states().iter().map(|state| TextState {
+            arms: (&*state.arms).into(),
+            end: state.accepting.then_some(0),
+        });
         Self { states: states.collect(), spelling, max_chars: None, shared: None }
     }
 
@@ -60,7 +60,7 @@ impl TextMachine {
         let states = classes
             .states()
             .iter()
-            .map(|state| TextState { arms: state.arms.clone(), end: end(state.label) });
+            .map(|state| TextState { arms: (&*state.arms).into(), end: end(state.label) });
         let states = states.collect();
         let mut machine = Self { states, spelling, max_chars: None, shared: None };
         machine.trim();

@@ -7,6 +7,7 @@ mod error;
 #[cfg(feature = "ggml")]
 mod gguf;
 mod json;
+mod memory;
 #[cfg(feature = "ggml")]
 mod partition;
 #[cfg(feature = "ggml")]

@@ -47,6 +47,7 @@ impl Tokenizer {
     /// where they are there.
     pub fn from_json_file(path: &Path) -> Result<Self, VocabError> {
         let Built { engine, vocabulary, add_bos } = JsonEngine::load(path)?;
+        super::memory::give_back();
         let engine = Engine::Json(Box::new(engine));
         Ok(Self { engine, vocabulary: Arc::new(vocabulary), add_bos })
     }
@@ -56,6 +57,7 @@ impl Tokenizer {
     #[cfg(feature = "ggml")]
     pub fn from_gguf(metadata: &GgufMetadata) -> Result<Self, VocabError> {
         let Built { engine, vocabulary, add_bos } = GgufEngine::load(metadata)?;
+        super::memory::give_back();
         let engine = Engine::Gguf(Box::new(engine));
         Ok(Self { engine, vocabulary: Arc::new(vocabulary), add_bos })
     }

@@ -13,6 +13,7 @@ use super::graph::Graph;
 use super::json::Json;
 use super::keywords;
 use super::languages::Languages;
+use super::number::NumberOptions;
 use super::shape::Shapes;
 use super::shaper::Shaper;
 use super::validate::Validator;
@@ -73,6 +74,11 @@ impl Document {
             relaxed: Vec::new(),
             strict: options.strict,
         })
+    }
+
+    /// How numbers may be written.
+    pub(super) fn number_options(&self) -> NumberOptions {
+        NumberOptions { plain_integers: self.graph.plain_integers, ..NumberOptions::default() }
     }
 
     /// What the answer satisfies.

@@ -51,6 +51,8 @@ pub(super) struct Graph {
     pub(super) root: NodeId,
     /// Whether some schema has `unevaluatedProperties` or `unevaluatedItems`.
     pub(super) has_unevaluated: bool,
+    /// Whether a number with a point or an exponent is no integer, as in draft 4.
+    pub(super) plain_integers: bool,
 }
 
 impl Graph {
@@ -68,6 +70,7 @@ impl Graph {
             constants: FxHashMap::default(),
             root: Self::ANY,
             has_unevaluated: false,
+            plain_integers: false,
         };
         graph.nodes.push(Node { lower: Types::ALL, ..Node::new(ValueId(0), Vec::new()) });
         let never = Node::new(ValueId(0), vec![Atom::Type(Types::NONE)]);

@@ -13,7 +13,7 @@ use super::error::SchemaError;
 use super::format_name::Format;
 use super::graph::Graph;
 use super::json::Json;
-use super::references::{References, Unresolved};
+use super::references::{References, Unresolved, is_draft_4};
 use super::shape::Bound;
 use super::tree::{Slice, Tree, Value, ValueId};
 
@@ -33,7 +33,8 @@ pub(super) fn compile(text: &str, fuel: &mut Fuel<'_>) -> Result<Graph, SchemaEr
     let root = tree.read(text)?;
     fuel.spend(tree.len() as u32)?;
     let nodes = vec![None; tree.len()];
-    let graph = Graph::new(tree);
+    let mut graph = Graph::new(tree);
+    graph.plain_integers = is_draft_4(&graph.tree, root);
     let mut compiler = Compiler { graph, nodes, queue: Vec::new(), root, references: None };
     let root = compiler.schema(root)?;
     compiler.graph.root = root;

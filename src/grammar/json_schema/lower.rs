@@ -2,6 +2,7 @@
 
 mod arguments;
 mod arrays;
+mod base;
 mod keys;
 mod limits;
 mod numbers;
@@ -50,7 +51,11 @@ pub fn rules_into(
 ) -> Result<(RuleId, Vec<Relaxed>), SchemaError> {
     let document = Document::parse(schema, options, fuel)?;
     let root = document.root();
+    let base = base::of(options).filter(|base| *dialect == Dialect::Json && base.start(pool));
     let mut lowering = Lowering::new(pool, document, *options, dialect);
+    if let Some(base) = base {
+        lowering.known = base.known();
+    }
     let root = match dialect {
         Dialect::Json => lowering.rule(&root, Style::Json),
         _ => lowering.arguments(&root, schema, fuel)?,
@@ -69,13 +74,19 @@ struct Lowering<'p> {
     /// What was given up, beside what the document gave up.
     relaxed: Vec<Relaxed>,
     dialect: Dialect,
-    rules: FxHashMap<(Conj, Style), RuleId>,
+    known: Known,
     /// Rules that are called and not lowered yet.
     pending: Vec<(Conj, Style, RuleId)>,
-    any_string: Option<ExprId>,
-    strings: FxHashMap<(StringSet, Style), ExprId>,
     /// What strings of a style may be.
     limits: FxHashMap<Style, Option<Arc<Dfa>>>,
+}
+
+/// What has its expressions already.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    rules: FxHashMap<(Conj, Style), RuleId>,
+    any_string: Option<ExprId>,
+    strings: FxHashMap<(StringSet, Style), ExprId>,
     numbers: FxHashMap<Vec<NumberSet>, ExprId>,
     gap: Option<ExprId>,
     gap_rule: Option<RuleId>,
@@ -96,21 +107,15 @@ impl<'p> Lowering<'p> {
             dialect: dialect.clone(),
             limits: FxHashMap::default(),
             relaxed: Vec::new(),
-            rules: FxHashMap::default(),
+            known: Known::default(),
             pending: Vec::new(),
-            any_string: None,
-            strings: FxHashMap::default(),
-            numbers: FxHashMap::default(),
-            gap: None,
-            gap_rule: None,
-            never: None,
         }
     }
 
     /// The rule for what a conjunction allows; it is lowered later.
     fn rule(&mut self, conj: &Conj, style: Style) -> RuleId {
         let key = (conj.clone(), style);
-        if let Some(&known) = self.rules.get(&key) {
+        if let Some(&known) = self.known.rules.get(&key) {
             return known;
         }
         let name = match conj.literals().first() {
@@ -118,7 +123,7 @@ impl<'p> Lowering<'p> {
             None => "anything".to_owned(),
         };
         let rule = self.pool.declare(name);
-        self.rules.insert(key, rule);
+        self.known.rules.insert(key, rule);
         self.pending.push((conj.clone(), style, rule));
         rule
     }
@@ -231,11 +236,11 @@ impl<'p> Lowering<'p> {
 
     /// Whitespace, where it is allowed.
     fn gap(&mut self) -> ExprId {
-        if let Some(gap) = self.gap {
+        if let Some(gap) = self.known.gap {
             return gap;
         }
         let white = self.pool.chars(CharSet::new([(0x20, 0x20), (0x9, 0xA), (0xD, 0xD)]));
         let gap = self.pool.repeat(white, 0, Some(self.gap_max()));
-        *self.gap.insert(gap)
+        *self.known.gap.insert(gap)
     }
 }

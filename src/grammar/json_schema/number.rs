@@ -28,21 +28,24 @@ use super::decimal::Decimal;
 use super::explore::explore;
 use super::number_divisor::{Divisor, FACTOR_MAX};
 use super::number_edge::{Edge, Half};
-use super::number_machine::NumberMachine;
+use super::number_machine::{NumberMachine, PlainIntegers};
 use super::shape::{Bound, NumberSet};
 use crate::grammar::regular::{Dfa, RegularError};
 use crate::grammar::{Fuel, LimitError};
 
 /// How numbers may be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NumberOptions {
     /// Most significant digits, where no bound needs more: 1 to 64.
     pub digits_max: u8,
+    /// Integers have neither a point nor an exponent, and zero has no sign: in draft 4 it is the
+    /// text that makes an integer, and readers take `-0` for another number.
+    pub plain_integers: bool,
 }
 
 impl Default for NumberOptions {
     fn default() -> Self {
-        Self { digits_max: DIGITS_MAX_DEFAULT }
+        Self { digits_max: DIGITS_MAX_DEFAULT, plain_integers: false }
     }
 }
 
@@ -130,7 +133,11 @@ impl NumberSet {
                 language = language.difference(&only, fuel)?;
             }
         }
-        if machine.divisors.is_empty() && self.excluded.is_empty() {
+        let plain = options.plain_integers && self.integer;
+        if plain {
+            language = language.intersect(&explore(&PlainIntegers, fuel)?, fuel)?;
+        }
+        if machine.divisors.is_empty() && self.excluded.is_empty() && !plain {
             return Ok(language);
         }
         Ok(language.minimize(fuel)?)

@@ -102,6 +102,43 @@ struct Mantissa {
     high: Ordering,
 }
 
+/// Integers without point and exponent: `0|-?[1-9][0-9]*`.
+pub(super) struct PlainIntegers;
+
+/// Where a text is in a plain integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum PlainState {
+    Start,
+    Minus,
+    Zero,
+    Digits,
+}
+
+impl Machine for PlainIntegers {
+    type State = PlainState;
+
+    fn start(&self) -> PlainState {
+        PlainState::Start
+    }
+
+    fn accepts(&self, state: &PlainState) -> bool {
+        matches!(state, PlainState::Zero | PlainState::Digits)
+    }
+
+    fn follow(&self, state: &PlainState, to: &mut dyn FnMut(u32, u32, PlainState)) {
+        let [minus, zero, one, nine] = ['-', '0', '1', '9'].map(u32::from);
+        if *state == PlainState::Start {
+            to(minus, minus, PlainState::Minus);
+            to(zero, zero, PlainState::Zero);
+        }
+        match state {
+            PlainState::Start | PlainState::Minus => to(one, nine, PlainState::Digits),
+            PlainState::Digits => to(zero, nine, PlainState::Digits),
+            PlainState::Zero => {}
+        }
+    }
+}
+
 impl Machine for NumberMachine {
     type State = State;
 

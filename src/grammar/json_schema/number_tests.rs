@@ -428,10 +428,23 @@ fn what_is_too_large_is_refused() {
 
 #[test]
 fn longer_numbers_are_an_option() {
-    let longer = NumberOptions { digits_max: 20 };
+    let longer = NumberOptions { digits_max: 20, ..NumberOptions::default() };
     let longer = integers("", "").language(&longer, &mut Fuel::new(1_000_000)).unwrap();
     assert!(longer.accepts("12345678901234567890"));
     assert!(!language(&integers("", "")).accepts("12345678901234567"));
+}
+
+#[test]
+fn integers_of_draft_4_are_plain() {
+    let options = NumberOptions { plain_integers: true, ..NumberOptions::default() };
+    let language = |set: NumberSet| set.language(&options, &mut Fuel::new(1_000_000)).unwrap();
+    let all = language(integers("", ""));
+    assert!(["0", "7", "-7", "10", "-120"].iter().all(|text| all.accepts(text)));
+    assert!(["-0", "1.0", "0.0", "1e1", "-", "", "01"].iter().all(|text| !all.accepts(text)));
+    let some = language(integers("-3", "12"));
+    assert!(["-3", "0", "12"].iter().all(|text| some.accepts(text)));
+    assert!(["-4", "13", "12.0"].iter().all(|text| !some.accepts(text)));
+    assert!(language(numbers("", "")).accepts("-0.0"));
 }
 
 #[test]

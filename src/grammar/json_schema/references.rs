@@ -58,6 +58,13 @@ pub(super) struct References {
     recursive_anchors: u32,
 }
 
+/// Whether a schema says that it is of draft 4, or of the one before.
+pub(super) fn is_draft_4(tree: &Tree, root: ValueId) -> bool {
+    tree.string_member(root, "$schema").is_some_and(|uri| {
+        uri.contains("json-schema.org/draft-04") || uri.contains("json-schema.org/draft-03")
+    })
+}
+
 impl References {
     /// Finds the identifiers of all texts of the tree.
     pub(super) fn new(tree: &Tree, roots: &[ValueId]) -> Self {
@@ -70,10 +77,7 @@ impl References {
     }
 
     fn scan(&mut self, tree: &Tree, root: ValueId) {
-        let old_id = tree.string_member(root, "$schema").is_some_and(|uri| {
-            uri.contains("json-schema.org/draft-04") || uri.contains("json-schema.org/draft-03")
-        });
-        let id_key = if old_id { "id" } else { "$id" };
+        let id_key = if is_draft_4(tree, root) { "id" } else { "$id" };
         let mut stack = vec![(root, root, Role::Schema)];
         self.uris.insert(root, String::new());
         self.by_uri.entry(String::new()).or_insert(root);

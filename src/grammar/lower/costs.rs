@@ -1,7 +1,6 @@
 //! Least bytes of rules and expressions, before any node exists: so a node knows its cost when it
 //! is made, whatever is lowered later.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -33,12 +32,12 @@ pub(super) struct LoweringFree {
 }
 
 /// Least bytes of what a grammar is made of. A token counts as one.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Costs {
     rules: Vec<u32>,
     exprs: Vec<Known>,
     look: u32,
-    texts: FxHashMap<u32, Rc<[u32]>>,
+    texts: FxHashMap<u32, Arc<[u32]>>,
     machines: FxHashMap<u32, Machine>,
     free: FxHashMap<u32, Arc<FreeMachine>>,
 }
@@ -50,7 +49,7 @@ impl Costs {
         facts: &RuleFacts,
         fuel: &mut Fuel<'_>,
     ) -> Result<Self, LimitError> {
-        let mut costs = Self::default();
+        let mut costs = pool.base().map_or_else(Self::default, |base| base.costs().clone());
         // Rules mostly come before those that they call.
         let mut open: std::collections::VecDeque<RuleId> =
             facts.reached().iter().rev().copied().collect();
@@ -89,6 +88,12 @@ impl Costs {
         }
     }
 
+    /// Nothing will change any more of what was found.
+    pub(super) fn settle(&mut self) {
+        let found = self.exprs.iter_mut().filter(|known| known.look > 0);
+        found.for_each(|known| known.look = SETTLED);
+    }
+
     fn make_room(&mut self, pool: &ExprPool) {
         self.rules.resize(pool.rules().len(), NO_WAY);
         self.exprs.resize(pool.len(), Known { cost: NO_WAY, look: 0 });
@@ -115,9 +120,9 @@ impl Costs {
     }
 
     /// Least bytes from each state of a text to an end.
-    pub(super) fn text(&mut self, pool: &ExprPool, number: u32) -> Rc<[u32]> {
+    pub(super) fn text(&mut self, pool: &ExprPool, number: u32) -> Arc<[u32]> {
         let bytes = || pool.text_machine(number).bytes_to_ends(|_| 0).into();
-        Rc::clone(self.texts.entry(number).or_insert_with(bytes))
+        Arc::clone(self.texts.entry(number).or_insert_with(bytes))
     }
 
     /// The machine of an object. Its costs are those of the rules as they are now.

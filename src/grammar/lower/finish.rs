@@ -2,7 +2,6 @@
 
 use super::Graph;
 use super::node_costs::Parts;
-use crate::grammar::charloop::CharLoop;
 use crate::grammar::error::GrammarError;
 use crate::grammar::free_places::FreePlaces;
 use crate::grammar::limits::Fuel;
@@ -26,7 +25,6 @@ pub(super) fn finish(mut graph: Graph, fuel: &mut Fuel<'_>) -> Result<Program, G
         start: graph.start,
         costs: graph.costs,
         classes,
-        char_loops: Vec::new(),
         roles: if graph.machines.is_empty() && is_plain(&graph.roles) {
             Vec::new()
         } else {
@@ -39,7 +37,6 @@ pub(super) fn finish(mut graph: Graph, fuel: &mut Fuel<'_>) -> Result<Program, G
         free: FreePlaces::default(),
     };
     program.free = FreePlaces::new(graph.free_texts, &program);
-    program.char_loops = CharLoop::find_all(&program);
     Ok(program)
 }
 

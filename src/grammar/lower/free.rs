@@ -18,7 +18,7 @@ impl Lowering<'_, '_> {
     pub(super) fn lower_free(&mut self, number: u32, next: NodeId) -> Result<NodeId, GrammarError> {
         let text = Arc::clone(self.pool.free_text_of(number));
         let LoweringFree { machine, bytes } = self.costs.free(&self.pool, number, self.fuel)?;
-        let after = self.node_costs[next as usize];
+        let after = self.made.node_costs[next as usize];
         let states = bytes.iter().map(|bytes| self.reserve(bytes.saturating_add(after)));
         let states: Vec<NodeId> = states.collect();
         let mut followers = Followers { states: &states, next, known: FxHashMap::default() };
@@ -55,7 +55,7 @@ impl Lowering<'_, '_> {
         let switches = leaves.iter().filter_map(|leaves| leaves.first()).copied().collect();
         let texts = text.anywhere.iter().map(|trigger| trigger.text.clone()).collect();
         let tokens = text.tokens.iter().map(|(token, _)| *token).collect();
-        self.free_texts.push(LoweredFree { machine, texts, tokens, states, switches });
+        self.made.free_texts.push(LoweredFree { machine, texts, tokens, states, switches });
         Ok(start)
     }
 
@@ -91,8 +91,8 @@ impl Lowering<'_, '_> {
             self.set_switch(node, arms);
             return Ok(vec![node]);
         }
-        let first = self.arms.len() as u32;
-        self.arms.extend_from_slice(arms);
+        let first = self.made.arms.len() as u32;
+        self.made.arms.extend_from_slice(arms);
         let switch = self.push(Node::Switch(Span { first, count: arms.len() as u32 }))?;
         let leaves: Vec<NodeId> = [switch].into_iter().chain(tokens).collect();
         let targets: Vec<NodeId> = leaves.iter().copied().chain(end).collect();

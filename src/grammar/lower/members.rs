@@ -30,14 +30,14 @@ impl Lowering<'_, '_> {
         number: u32,
         next: NodeId,
     ) -> Result<NodeId, GrammarError> {
-        let start = match self.members_starts.get(&number) {
+        let start = match self.made.members_starts.get(&number) {
             Some(&start) => start,
             None => {
                 let members = Arc::clone(self.pool.members_of(number));
                 let before = self.role;
                 let start = self.lower_new_members(number, &members)?;
                 self.role = before;
-                self.members_starts.insert(number, start);
+                self.made.members_starts.insert(number, start);
                 start
             }
         };
@@ -49,12 +49,12 @@ impl Lowering<'_, '_> {
         number: u32,
         members: &Members,
     ) -> Result<NodeId, GrammarError> {
-        let machine = self.machines.len() as u32;
+        let machine = self.made.machines.len() as u32;
         let keys = Arc::clone(&members.keys);
         let rules = self.costs.machine(&self.pool, number, self.fuel)?;
         let is_free = rules.is_free_everywhere();
-        self.machines.push(rules);
-        let first_node = self.nodes.len() as NodeId;
+        self.made.machines.push(rules);
+        let first_node = self.made.nodes.len() as NodeId;
 
         self.role = Role::ToHub { machine, is_first: false };
         let hub = self.reserve(0);
@@ -67,7 +67,7 @@ impl Lowering<'_, '_> {
                 None => after_value,
                 Some(rule) => {
                     let start = self.rule_start(*rule);
-                    self.machines[machine as usize].set_value_start(key as KeyId, start);
+                    self.made.machines[machine as usize].set_value_start(key as KeyId, start);
                     match colons.get(&start) {
                         Some(&known) => known,
                         None => {
@@ -80,7 +80,7 @@ impl Lowering<'_, '_> {
             };
             self.role = Role::InKey { machine };
             let node = self.push(Node::Member { machine, key: key as KeyId, next })?;
-            self.machines[machine as usize].set_member_node(key as KeyId, node);
+            self.made.machines[machine as usize].set_member_node(key as KeyId, node);
             member_nodes.push(node);
         }
         self.role = Role::InKey { machine };
@@ -89,7 +89,7 @@ impl Lowering<'_, '_> {
         let (key, states) = self.lower_keys(&walk)?;
         let finals = if states.is_empty() { Vec::new() } else { keys.final_states() };
         let final_keys: Vec<NodeId> = finals.into_iter().map(|state| states[state]).collect();
-        self.machines[machine as usize].set_outside(Outside {
+        self.made.machines[machine as usize].set_outside(Outside {
             close: members.close.clone(),
             gap_max: members.gap_max,
             first_key: states.first().copied().filter(|_| members.are_of_json()),
@@ -104,14 +104,14 @@ impl Lowering<'_, '_> {
         let end = self.push(Node::Close { machine, next: end })?;
         self.role = Role::InKey { machine };
         let ways = self.split(&[comma, end])?;
-        self.nodes[hub as usize] = Node::Hub { next: ways };
+        self.made.nodes[hub as usize] = Node::Hub { next: ways };
 
         let ways = self.split(&[key, end])?;
         self.role = Role::ToHub { machine, is_first: true };
         let first_hub = self.push(Node::Hub { next: ways })?;
         let start = self.gap(members.gap_max, first_hub)?;
         let start = self.lower_marked(&members.open, start)?;
-        self.machines[machine as usize].set_nodes(first_node..self.nodes.len() as NodeId);
+        self.made.machines[machine as usize].set_nodes(first_node..self.made.nodes.len() as NodeId);
         Ok(start)
     }
 
@@ -128,7 +128,7 @@ impl Lowering<'_, '_> {
             return Ok(self.lower_marked(&members.colon, value)?);
         }
         let like = (members.colon.clone(), members.gap_max);
-        let colon = match self.colons.get(&like) {
+        let colon = match self.made.colons.get(&like) {
             Some(&known) => known,
             None => {
                 let before = std::mem::take(&mut self.role);
@@ -136,7 +136,7 @@ impl Lowering<'_, '_> {
                 let colon = self.lower_marked(&members.colon, end)?;
                 let colon = self.gap(members.gap_max, colon)?;
                 self.role = before;
-                self.colons.insert(like, colon);
+                self.made.colons.insert(like, colon);
                 colon
             }
         };
@@ -152,15 +152,16 @@ impl Lowering<'_, '_> {
         let machine = walk.machine;
         let quote = u32::from(walk.is_quoted);
         let costs = walk.keys.bytes_to_ends(|key| {
-            self.node_costs[walk.member_nodes[key as usize] as usize].saturating_add(quote)
+            self.made.node_costs[walk.member_nodes[key as usize] as usize].saturating_add(quote)
         });
         let role = |state| Role::Key { machine, state };
         let nodes = self.reserve_states(walk.keys, role, |state| costs[state]);
+        let mut arms = Vec::new();
         for (from, state) in walk.keys.states.iter().enumerate() {
             let entry = |to: u32| nodes[to as usize];
-            let arms = self.char_arms(&state.arms, &entry, walk.keys.spelling)?;
+            self.char_arms(&state.arms, &entry, walk.keys.spelling, &mut arms)?;
             let end = state.end.map(|key| walk.member_nodes[key as usize]);
-            self.finish_key_state(nodes[from], arms, end, walk.is_quoted)?;
+            self.finish_key_state(nodes[from], &mut arms, end, walk.is_quoted)?;
         }
         Ok((self.key_start(nodes[0], walk.is_quoted)?, nodes))
     }
@@ -169,20 +170,20 @@ impl Lowering<'_, '_> {
     fn finish_key_state(
         &mut self,
         node: NodeId,
-        mut arms: Vec<Arm>,
+        arms: &mut Vec<Arm>,
         end: Option<NodeId>,
         is_quoted: bool,
     ) -> Result<(), GrammarError> {
         match end {
-            None => self.set_switch(node, &arms),
+            None => self.set_switch(node, arms),
             Some(end) if is_quoted => {
                 let at = arms.partition_point(|arm| arm.low < b'"');
                 arms.insert(at, Arm { low: b'"', high: b'"', next: end });
-                self.set_switch(node, &arms);
+                self.set_switch(node, arms);
             }
             Some(end) if arms.is_empty() => self.set_split(node, &[end]),
             Some(end) => {
-                let switch = self.switch(&arms)?;
+                let switch = self.switch(arms)?;
                 self.set_split(node, &[switch, end]);
             }
         }

@@ -45,6 +45,11 @@ impl RuleFacts {
         &self.reached
     }
 
+    /// Whether the root reaches a rule.
+    pub(super) fn reaches(&self, rule: RuleId) -> bool {
+        self.reached.contains(&rule)
+    }
+
     /// The rules that call a rule, once a call.
     pub(super) fn users(&self, rule: RuleId) -> &[RuleId] {
         &self.users[rule.index()]

@@ -1,12 +1,16 @@
 //! Texts and character sets as trees of switches.
 
 use regex_syntax::utf8::{Utf8Range, Utf8Sequences};
+use smallvec::SmallVec;
 
 use super::Lowering;
 use crate::grammar::error::LimitError;
 use crate::grammar::expr::{CharSet, TokenSet};
 use crate::grammar::markers::Segment;
 use crate::grammar::program::{Arm, Node, NodeId};
+
+/// The bytes of some characters.
+type Sequence = SmallVec<[Utf8Range; 4]>;
 
 /// Texts that agree before `depth`, on their way into a switch.
 struct Branch<'t> {
@@ -16,16 +20,16 @@ struct Branch<'t> {
     byte: u8,
     /// Whether one of the texts ended here.
     ends: bool,
-    arms: Vec<Arm>,
+    arms: SmallVec<[Arm; 4]>,
 }
 
 impl<'t> Branch<'t> {
     fn new(texts: &'t [Box<[u8]>], depth: usize, byte: u8) -> Self {
         match texts.split_first() {
             Some((first, rest)) if first.len() == depth => {
-                Self { texts: rest, depth, byte, ends: true, arms: Vec::new() }
+                Self { texts: rest, depth, byte, ends: true, arms: SmallVec::new() }
             }
-            _ => Self { texts, depth, byte, ends: false, arms: Vec::new() },
+            _ => Self { texts, depth, byte, ends: false, arms: SmallVec::new() },
         }
     }
 
@@ -40,12 +44,12 @@ impl<'t> Branch<'t> {
 }
 
 /// Adds an arm, which joins the one before if that ends just below it and leads to the same node.
-pub(super) fn push_arm(arms: &mut Vec<Arm>, arm: Arm) {
-    match arms.last_mut() {
+pub(super) fn push_arm<L: AsMut<[Arm]> + Extend<Arm>>(arms: &mut L, arm: Arm) {
+    match arms.as_mut().last_mut() {
         Some(last) if last.next == arm.next && last.high.checked_add(1) == Some(arm.low) => {
             last.high = arm.high;
         }
-        _ => arms.push(arm),
+        _ => arms.extend([arm]),
     }
 }
 
@@ -120,16 +124,16 @@ impl Lowering<'_, '_> {
         if set.ranges().iter().all(|&(_, high)| high < 0x80) {
             let arms = set.ranges().iter();
             let arms = arms.map(|&(low, high)| Arm { low: low as u8, high: high as u8, next });
-            return self.switch(&arms.collect::<Vec<_>>());
+            return self.switch(&arms.collect::<SmallVec<[Arm; 8]>>());
         }
-        let mut sequences: Vec<Vec<Utf8Range>> = Vec::new();
+        let mut sequences: Vec<Sequence> = Vec::new();
         for &(low, high) in set.ranges() {
             let (Some(low), Some(high)) = (char::from_u32(low), char::from_u32(high)) else {
                 continue;
             };
             for sequence in Utf8Sequences::new(low, high) {
                 self.fuel.spend(1)?;
-                sequences.push(sequence.as_slice().to_vec());
+                sequences.push(sequence.as_slice().into());
             }
         }
         sequences.sort_unstable_by(|a, b| by_starts(a).cmp(by_starts(b)));
@@ -140,7 +144,7 @@ impl Lowering<'_, '_> {
     /// because the sequences come from disjoint ranges of characters.
     fn lower_sequences(
         &mut self,
-        sequences: &[Vec<Utf8Range>],
+        sequences: &[Sequence],
         depth: usize,
         next: NodeId,
     ) -> Result<NodeId, LimitError> {

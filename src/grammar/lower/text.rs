@@ -1,6 +1,5 @@
 //! Automata over characters as switches over bytes.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use regex_syntax::utf8::{Utf8Range, Utf8Sequences};
@@ -38,14 +37,14 @@ impl Lowering<'_, '_> {
         }
         let bytes = self.costs.text(&self.pool, number);
         let Some(max) = machine.max_chars else {
-            let after = self.node_costs[next as usize];
+            let after = self.made.node_costs[next as usize];
             let cost = |state: usize| bytes[state].saturating_add(after);
             let nodes = self.reserve_states(&machine, |_| Role::Plain, cost);
             self.lower_states(&machine, &nodes, &|to| nodes[to as usize], next)?;
             let start = nodes[0];
             if machine.spelling == Spelling::Json && self.is_quote(next) {
                 let (shared, takes) = (machine.shared, machine.takes());
-                self.texts.push(QuotedText { nodes, quote: next, shared, takes });
+                self.made.texts.push(QuotedText { nodes, quote: next, shared, takes });
             }
             return Ok(start);
         };
@@ -53,11 +52,11 @@ impl Lowering<'_, '_> {
         if needs[0] > max {
             return Ok(self.reserve(NO_WAY));
         }
-        let start = match self.text_starts.get(&number) {
+        let start = match self.made.text_starts.get(&number) {
             Some(&start) => start,
             None => {
                 let start = self.lower_counted_text(&machine, &needs, &bytes)?;
-                self.text_starts.insert(number, start);
+                self.made.text_starts.insert(number, start);
                 start
             }
         };
@@ -66,8 +65,8 @@ impl Lowering<'_, '_> {
 
     /// Whether a node takes a quote and nothing else.
     fn is_quote(&self, node: NodeId) -> bool {
-        let Node::Switch(span) = self.nodes[node as usize] else { return false };
-        matches!(&self.arms[span.range()], [Arm { low: b'"', high: b'"', .. }])
+        let Node::Switch(span) = self.made.nodes[node as usize] else { return false };
+        matches!(&self.made.arms[span.range()], [Arm { low: b'"', high: b'"', .. }])
     }
 
     /// A text whose characters are counted, as a rule of its own.
@@ -115,8 +114,9 @@ impl Lowering<'_, '_> {
         entry: &dyn Fn(u32) -> NodeId,
         next: NodeId,
     ) -> Result<(), GrammarError> {
+        let mut arms = Vec::new();
         for (state, &node) in machine.states.iter().zip(nodes) {
-            let arms = self.char_arms(&state.arms, entry, machine.spelling)?;
+            self.char_arms(&state.arms, entry, machine.spelling, &mut arms)?;
             match (arms.is_empty(), state.end) {
                 (_, None) => self.set_switch(node, &arms),
                 (true, Some(_)) => self.set_split(node, &[next]),
@@ -129,13 +129,15 @@ impl Lowering<'_, '_> {
         Ok(())
     }
 
-    /// The arms of a switch for the characters of one state.
+    /// Makes `all` the arms of a switch for the characters of one state.
     pub(super) fn char_arms(
         &mut self,
         arms: &[DfaArm],
         entry: &dyn Fn(u32) -> NodeId,
         spelling: Spelling,
-    ) -> Result<Vec<Arm>, LimitError> {
+        all: &mut Vec<Arm>,
+    ) -> Result<(), LimitError> {
+        all.clear();
         // Most states treat all characters alike beyond ASCII, and all that are escaped.
         let wide = wide_target(arms).map(entry);
         let escaped = match spelling {
@@ -143,7 +145,7 @@ impl Lowering<'_, '_> {
             Spelling::Plain | Spelling::SingleQuoted => None,
         };
         let mut spelled = Spelled {
-            ascii: Vec::with_capacity(2 * arms.len() + 16),
+            ascii: std::mem::take(all),
             skips_escapes: escaped.is_some(),
             ..Spelled::default()
         };
@@ -154,7 +156,7 @@ impl Lowering<'_, '_> {
                 spelled.add(arm.low, high, entry(arm.next), spelling);
             }
         }
-        let mut all = std::mem::take(&mut spelled.ascii);
+        *all = std::mem::take(&mut spelled.ascii);
         let escapes = match escaped {
             Some(next) => Some(self.escapes_to(next)?),
             None if spelled.escapes.is_empty() && spelled.controls.is_empty() => None,
@@ -175,12 +177,12 @@ impl Lowering<'_, '_> {
                 all.extend(self.sequence_arms(&spelled.beyond, 0)?);
             }
         }
-        Ok(all)
+        Ok(())
     }
 
     /// Where a backslash leads, if all characters that are escaped lead to one node.
     fn escapes_to(&mut self, next: NodeId) -> Result<NodeId, LimitError> {
-        if let Some(&known) = self.escapes_known.get(&(next, self.role)) {
+        if let Some(&known) = self.made.escapes_known.get(&(next, self.role)) {
             return Ok(known);
         }
         let mut spelled = Spelled::default();
@@ -188,20 +190,20 @@ impl Lowering<'_, '_> {
         spelled.add(0x22, 0x22, next, Spelling::Json);
         spelled.add(0x5C, 0x5C, next, Spelling::Json);
         let escapes = self.escapes(spelled.escapes, &spelled.controls)?;
-        self.escapes_known.insert((next, self.role), escapes);
+        self.made.escapes_known.insert((next, self.role), escapes);
         Ok(escapes)
     }
 
     /// The arms of all characters beyond ASCII, if they lead to one node.
-    fn wide_arms(&mut self, next: NodeId) -> Result<Rc<[Arm]>, LimitError> {
-        if let Some(known) = self.wide_known.get(&(next, self.role)) {
-            return Ok(Rc::clone(known));
+    fn wide_arms(&mut self, next: NodeId) -> Result<Arc<[Arm]>, LimitError> {
+        if let Some(known) = self.made.wide_known.get(&(next, self.role)) {
+            return Ok(Arc::clone(known));
         }
         let mut spelled = Spelled::default();
         spelled.add_plain(0x80, 0xD7FF, next);
         spelled.add_plain(0xE000, 0x10FFFF, next);
-        let arms: Rc<[Arm]> = self.sequence_arms(&spelled.beyond, 0)?.into();
-        self.wide_known.insert((next, self.role), Rc::clone(&arms));
+        let arms: Arc<[Arm]> = self.sequence_arms(&spelled.beyond, 0)?.into();
+        self.made.wide_known.insert((next, self.role), Arc::clone(&arms));
         Ok(arms)
     }
 
@@ -249,7 +251,7 @@ impl Lowering<'_, '_> {
 
     /// Characters that there must be room for at a node of a counted text.
     fn least_characters(&self, node: NodeId) -> u32 {
-        match (self.nodes[node as usize], self.roles[node as usize]) {
+        match (self.made.nodes[node as usize], self.made.roles[node as usize]) {
             (Node::Tick { needs, .. }, _) => needs.saturating_add(1),
             (_, Role::InCharacter { least, .. }) => least,
             _ => 0,

@@ -110,7 +110,7 @@ pub(super) fn keys<'n>(
     let mut states = Vec::with_capacity(names.nodes.len());
     // A node comes after its parent.
     for (index, node) in names.nodes.iter().enumerate() {
-        let mut arms: SmallVec<[DfaArm; 16]> = SmallVec::new();
+        let mut arms: SmallVec<[DfaArm; 4]> = SmallVec::new();
         let other_arms = match (others, other_of[index]) {
             (Some(others), Some(state)) => &*others.arms[state as usize],
             _ => &[],
@@ -136,7 +136,7 @@ pub(super) fn keys<'n>(
         }));
         arms.sort_unstable_by_key(|arm| arm.low);
         let other_end = || others.zip(other_of[index]).and_then(|(all, at)| all.ends[at as usize]);
-        states.push(TextState { arms: arms.as_slice().into(), end: node.end.or_else(other_end) });
+        states.push(TextState { arms, end: node.end.or_else(other_end) });
     }
     if let Some(others) = others {
         for (arms, end) in others.arms.iter().zip(&others.ends) {

@@ -18,6 +18,9 @@ const SHARED_MAX: usize = 512;
 /// States of one of them, at most: so all together take a few megabytes.
 const SHARED_STATES_MAX: usize = 128;
 
+/// A union of sets, and how its numbers are written.
+type Key = (Vec<NumberSet>, NumberOptions);
+
 impl Lowering<'_> {
     /// A number of any of the sets.
     pub(super) fn numbers(
@@ -34,19 +37,20 @@ impl Lowering<'_> {
                 integers.map(|set| NumberSet { integer: true, ..set.clone() }).collect();
             return self.numbers(&integers, Style::Json, fuel);
         }
-        if let Some(&known) = self.numbers.get(sets) {
+        if let Some(&known) = self.known.numbers.get(sets) {
             return Ok(known);
         }
-        let Some(machine) = number_machine(sets, fuel)? else { return Ok(NEVER) };
+        let options = self.document.number_options();
+        let Some(machine) = number_machine(sets, &options, fuel)? else { return Ok(NEVER) };
         let number = self.pool.text(machine);
-        self.numbers.insert(sets.to_vec(), number);
+        self.known.numbers.insert(sets.to_vec(), number);
         Ok(number)
     }
 }
 
 /// The texts of numbers by their sets, for all schemas.
-fn shared() -> MutexGuard<'static, FxHashMap<Vec<NumberSet>, Arc<TextMachine>>> {
-    static SHARED: Mutex<FxHashMap<Vec<NumberSet>, Arc<TextMachine>>> =
+fn shared() -> MutexGuard<'static, FxHashMap<Key, Arc<TextMachine>>> {
+    static SHARED: Mutex<FxHashMap<Key, Arc<TextMachine>>> =
         Mutex::new(FxHashMap::with_hasher(FxBuildHasher));
     SHARED.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -54,14 +58,16 @@ fn shared() -> MutexGuard<'static, FxHashMap<Vec<NumberSet>, Arc<TextMachine>>> 
 /// The texts of the numbers in any of the sets; they are remembered.
 fn number_machine(
     sets: &[NumberSet],
+    options: &NumberOptions,
     fuel: &mut Fuel<'_>,
 ) -> Result<Option<Arc<TextMachine>>, SchemaError> {
-    if let Some(known) = shared().get(sets) {
+    let key = (sets.to_vec(), *options);
+    if let Some(known) = shared().get(&key) {
         return Ok(Some(Arc::clone(known)));
     }
     let mut language: Option<Arc<Dfa>> = None;
     for set in sets {
-        let texts = set.language(&NumberOptions::default(), fuel)?;
+        let texts = set.language(options, fuel)?;
         language = Some(match language {
             None => texts,
             Some(known) => Arc::new(known.union(&texts, fuel)?),
@@ -70,17 +76,17 @@ fn number_machine(
     let Some(language) = language else { return Ok(None) };
     let machine = Arc::new(TextMachine::of_language(&language, Spelling::Plain));
     if machine.states.len() <= SHARED_STATES_MAX {
-        share(sets, &machine);
+        share(key, &machine);
     }
     Ok(Some(machine))
 }
 
-fn share(sets: &[NumberSet], machine: &Arc<TextMachine>) {
+fn share(key: Key, machine: &Arc<TextMachine>) {
     let mut shared = shared();
     if shared.len() >= SHARED_MAX {
         shared.clear();
     }
-    shared.insert(sets.to_vec(), Arc::clone(machine));
+    shared.insert(key, Arc::clone(machine));
 }
 
 #[cfg(test)]
@@ -89,8 +95,11 @@ mod tests {
 
     #[test]
     fn frequent_sets_are_made_once() {
-        let make =
-            |set: NumberSet| number_machine(&[set], &mut Fuel::new(1_000_000)).unwrap().unwrap();
+        let make = |set: NumberSet| {
+            number_machine(&[set], &NumberOptions::default(), &mut Fuel::new(1_000_000))
+                .unwrap()
+                .unwrap()
+        };
         let integer = NumberSet { integer: true, ..NumberSet::default() };
         let known = make(integer.clone());
         assert!(Arc::ptr_eq(&known, &make(integer)));

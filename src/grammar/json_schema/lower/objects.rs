@@ -209,7 +209,7 @@ impl Lowering<'_> {
 
     /// A rule that nothing matches.
     pub(super) fn never_rule(&mut self) -> RuleId {
-        *self.never.get_or_insert_with(|| self.pool.declare("nothing"))
+        *self.known.never.get_or_insert_with(|| self.pool.declare("nothing"))
     }
 
     /// The keys that are not known by name. `None`: there are none.

@@ -25,7 +25,7 @@ impl Lowering<'_> {
         fuel: &mut Fuel<'_>,
     ) -> Result<ExprId, SchemaError> {
         let key = (set.clone(), style);
-        if let Some(&known) = self.strings.get(&key) {
+        if let Some(&known) = self.known.strings.get(&key) {
             return Ok(known);
         }
         let string = match style {
@@ -52,7 +52,7 @@ impl Lowering<'_> {
             }
             Style::Plain(..) => NEVER,
         };
-        self.strings.insert(key, string);
+        self.known.strings.insert(key, string);
         Ok(string)
     }
 
@@ -118,7 +118,7 @@ impl Lowering<'_> {
     /// A string of any characters, as JSON writes them: all escapes are allowed.
     fn string_of_length(&mut self, min: u32, max: Option<u32>) -> ExprId {
         if (min, max) == (0, None)
-            && let Some(known) = self.any_string
+            && let Some(known) = self.known.any_string
         {
             return known;
         }
@@ -128,7 +128,7 @@ impl Lowering<'_> {
         let string = self.pool.seq(&[quote, body, quote]);
         if (min, max) == (0, None) {
             let string = self.one_place(string);
-            return *self.any_string.insert(string);
+            return *self.known.any_string.insert(string);
         }
         string
     }

@@ -101,12 +101,12 @@ impl Lowering<'_> {
         if !self.has_gaps(style) {
             return ExprPool::EMPTY;
         }
-        let rule = match self.gap_rule {
+        let rule = match self.known.gap_rule {
             Some(rule) => rule,
             None => {
                 let (gap, rule) = (self.gap(), self.pool.declare("gap"));
                 self.pool.define(rule, gap);
-                *self.gap_rule.insert(rule)
+                *self.known.gap_rule.insert(rule)
             }
         };
         self.pool.call(rule)

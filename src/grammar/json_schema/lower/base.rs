@@ -1,0 +1,63 @@
+//! The rules of a value of any kind, shared by all schemas that have the same options.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::super::{Dialect, Document, SchemaOptions};
+use super::style::Style;
+use super::{Known, Lowering};
+use crate::grammar::error::GrammarError;
+use crate::grammar::expr::ExprPool;
+use crate::grammar::limits::{Fuel, Limits};
+use crate::grammar::lower;
+
+/// Bases that are kept; what further options ask for is lowered each time.
+const KEPT_MAX: usize = 8;
+
+/// What a schema that allows everything is lowered to.
+pub(super) struct Base {
+    known: Known,
+    engine: Arc<lower::Base>,
+}
+
+impl Base {
+    fn new(options: SchemaOptions) -> Result<Self, GrammarError> {
+        let limits = Limits::default();
+        let fuel = &mut Fuel::new(limits.compile_steps_max);
+        let mut pool = ExprPool::new();
+        let document = Document::parse("true", &options, fuel)?;
+        let anything = document.root();
+        let mut lowering = Lowering::new(&mut pool, document, options, &Dialect::Json);
+        let rule = lowering.rule(&anything, Style::Json);
+        lowering.lower_pending(fuel)?;
+        let known = lowering.known;
+        let engine = Arc::new(lower::Base::new(pool, rule, &limits, fuel)?);
+        Ok(Self { known, engine })
+    }
+
+    /// Puts the base into a pool where nothing is yet; whether it was so.
+    pub(super) fn start(&self, pool: &mut ExprPool) -> bool {
+        pool.start_from(&self.engine)
+    }
+
+    /// What has its expressions in the base's pool.
+    pub(super) fn known(&self) -> Known {
+        self.known.clone()
+    }
+}
+
+/// The base for some options; made when it is first asked for.
+pub(super) fn of(options: &SchemaOptions) -> Option<Arc<Base>> {
+    static KEPT: Mutex<Vec<(SchemaOptions, Arc<Base>)>> = Mutex::new(Vec::new());
+    // There is nothing that could be relaxed.
+    let options = SchemaOptions { strict: true, ..*options };
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, base)) = kept.iter().find(|(known, _)| *known == options) {
+        return Some(Arc::clone(base));
+    }
+    if kept.len() >= KEPT_MAX {
+        return None;
+    }
+    let base = Arc::new(Base::new(options).ok()?);
+    kept.push((options, Arc::clone(&base)));
+    Some(base)
+}
