@@ -10,6 +10,8 @@ use super::check::Problems;
 pub struct GrammarConfig {
     /// Text that a grammar leaves no choice about is appended without sampling. Default true.
     pub forced_runs: bool,
+    /// Text of one grammar. Bytes, default 524288, 1024 to 67108864.
+    pub source_bytes_max: u64,
     /// How long compiling one grammar may take. Default 2000, 1 to 600000.
     pub compile_deadline_ms: u64,
     /// Work that compiling one grammar may take, in steps of about 0.1 microseconds. Default
@@ -27,6 +29,7 @@ impl Default for GrammarConfig {
     fn default() -> Self {
         Self {
             forced_runs: true,
+            source_bytes_max: 512 << 10,
             compile_deadline_ms: 2000,
             compile_steps_max: 10_000_000,
             mask_steps_max: 20_000_000,
@@ -39,6 +42,7 @@ impl Default for GrammarConfig {
 impl GrammarConfig {
     pub(super) fn check(&self, problems: &mut Problems) {
         const GIB_16: u64 = 16 << 30;
+        problems.range("grammar.source_bytes_max", self.source_bytes_max, 1 << 10..=64 << 20);
         problems.range("grammar.compile_deadline_ms", self.compile_deadline_ms, 1..=600_000);
         let steps = self.compile_steps_max;
         problems.range("grammar.compile_steps_max", steps, 1000..=1_000_000_000);

@@ -104,6 +104,7 @@ pub(super) fn grammars(
     let mask_bytes = usize::try_from(grammar.mask_cache_bytes).unwrap_or(usize::MAX);
     let cache_bytes = usize::try_from(grammar.cache_bytes).unwrap_or(usize::MAX);
     let limits = Limits {
+        source_bytes_max: usize::try_from(grammar.source_bytes_max).unwrap_or(usize::MAX),
         compile_steps_max: grammar.compile_steps_max,
         walk_steps_max: grammar.mask_steps_max,
         ..Limits::default()

@@ -95,6 +95,10 @@ impl CompiledGrammar {
         limits: &Limits,
         fuel: &mut Fuel<'_>,
     ) -> Result<Arc<Self>, GrammarError> {
+        let (bytes, max) = (source.bytes(), limits.source_bytes_max);
+        if bytes > max {
+            return Err(LimitError::Source { bytes, max }.into());
+        }
         let Parsed { pool, root, relaxed } = source::parse(source, vocabulary, fuel)?;
         let grammar = Self::from_rules(pool, root, vocabulary, limits, fuel)?;
         let relaxed = grammar.relaxed.set(relaxed.into());

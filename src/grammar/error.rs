@@ -6,6 +6,14 @@ use crate::TokenId;
 /// A bound of [`Limits`](super::Limits) was hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
+    /// The grammar's text is too long.
+    #[error("it has {bytes} bytes, and may have {max}")]
+    Source {
+        /// How many it has.
+        bytes: usize,
+        /// The limit.
+        max: usize,
+    },
     /// The steps of [`Fuel`](super::Fuel) ran out.
     #[error("it takes more steps than allowed")]
     Steps,

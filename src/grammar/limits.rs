@@ -5,6 +5,8 @@ use super::error::LimitError;
 /// Upper bounds for one grammar. A limit that is hit is an error with a name, never a wider mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
+    /// Bytes of the text that a grammar is made from, or of its texts together.
+    pub source_bytes_max: usize,
     /// Steps a compilation may take: about one for each expression, node or character range it
     /// touches. 10 million take about a second.
     pub compile_steps_max: u64,
@@ -24,6 +26,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
+            source_bytes_max: 512 << 10,
             compile_steps_max: 10_000_000,
             nodes_max: 2_000_000,
             walk_steps_max: 20_000_000,

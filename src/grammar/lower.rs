@@ -109,7 +109,6 @@ fn first_of<T>(item: T) -> Vec<T> {
 }
 
 /// What was made of a pool so far.
-#[derive(Clone)]
 struct Made {
     nodes: Vec<Node>,
     /// Least bytes from each node to the end of its rule.
@@ -163,6 +162,41 @@ impl Made {
             switches: HashTable::with_capacity(NODES_EXPECTED / 2),
         }
     }
+}
+
+impl Clone for Made {
+    /// A copy with room for more.
+    fn clone(&self) -> Self {
+        Self {
+            nodes: roomy(&self.nodes),
+            node_costs: roomy(&self.node_costs),
+            arms: roomy(&self.arms),
+            targets: roomy(&self.targets),
+            loops: self.loops.clone(),
+            token_sets: self.token_sets.clone(),
+            roles: roomy(&self.roles),
+            machines: self.machines.clone(),
+            texts: self.texts.clone(),
+            free_texts: self.free_texts.clone(),
+            text_starts: self.text_starts.clone(),
+            members_starts: self.members_starts.clone(),
+            colons: self.colons.clone(),
+            starts: self.starts.clone(),
+            bodies: self.bodies.clone(),
+            lowered: self.lowered.clone(),
+            consumers: self.consumers.clone(),
+            escapes_known: self.escapes_known.clone(),
+            wide_known: self.wide_known.clone(),
+            switches: self.switches.clone(),
+        }
+    }
+}
+
+/// A copy of a list, with room for more.
+fn roomy<T: Copy>(list: &[T]) -> Vec<T> {
+    let mut copy = Vec::with_capacity(list.len() + NODES_EXPECTED);
+    copy.extend_from_slice(list);
+    copy
 }
 
 struct Lowering<'p, 'f> {

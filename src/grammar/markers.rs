@@ -74,7 +74,7 @@ mod tests {
         ];
         let markers = Markers::new(&Vocabulary::new(tokens.to_vec(), &[3], None));
         assert_eq!(
-            markers.split(b"a<t><t>x <u><end>"),
+            markers.split(b"a<t><t>x <u><end>").as_slice(),
             [
                 Segment::Bytes(b"a"),
                 Segment::Marker(0, b"<t>"),

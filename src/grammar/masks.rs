@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::automaton::{Automaton, ConfigId};
+use super::automaton::{Automaton, ConfigId, START};
 use super::builder::{BOTTOM, Builder, StackId};
 use super::charloop::{LoopChars, reaches_by_splits};
 use super::charsplit::CharSplit;
@@ -69,7 +69,9 @@ impl MaskMaker<'_> {
         if let Some(mask) = self.key_mask(id, fuel)? {
             return Ok(Arc::clone(config.mask.get_or_init(|| Arc::new(mask))));
         }
-        let simple = self.automaton.abstracted(id, self.vocabulary)?;
+        // No other state is like the first one: it need not be looked up.
+        let simple =
+            if id == START { id } else { self.automaton.abstracted(id, self.vocabulary)? };
         let mask = if simple != id {
             let mask = self.mask(simple, fuel)?;
             self.for_object(id, mask)

@@ -237,7 +237,8 @@ mod tests {
         let x = pool.declare("x");
         pool.define(x, letter);
         let arm = |low: char, high: char, next| DfaArm { low: low.into(), high: high.into(), next };
-        let any = || [DfaArm { low: 0, high: 0x10FFFF, next: 4 }];
+        let any = [DfaArm { low: 0, high: 0x10FFFF, next: 4 }];
+        let rest: &[DfaArm] = if free { &any } else { &[] };
         let mut start = vec![arm('a', 'a', 1), arm('b', 'b', 2), arm('c', 'c', 3)];
         let mut states = Vec::new();
         if free {
@@ -246,10 +247,9 @@ mod tests {
         }
         states.push(TextState { arms: start.into(), end: free.then_some(3) });
         for key in 0..3 {
-            let arms = if free { any().into() } else { [].into() };
-            states.push(TextState { arms, end: Some(key) });
+            states.push(TextState { arms: rest.into(), end: Some(key) });
         }
-        states.push(TextState { arms: if free { any().into() } else { [].into() }, end: Some(3) });
+        states.push(TextState { arms: rest.into(), end: Some(3) });
         if !free {
             states.pop();
         }
