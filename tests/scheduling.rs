@@ -33,10 +33,21 @@ fn open(daemon: &Daemon, key: &str, body: &Value) -> http::Open {
     http::send(daemon.address, "POST", COMPLETIONS, &headers, body.as_bytes()).unwrap()
 }
 
-fn ask(daemon: &Daemon, key: &str, body: &Value) -> String {
+fn whole(daemon: &Daemon, key: &str, body: &Value) -> Value {
     let answer = open(daemon, key, body).finish().unwrap();
     assert_eq!(answer.status, 200, "{}", answer.text());
-    answer.json()["choices"][0]["text"].as_str().unwrap().to_owned()
+    answer.json()
+}
+
+fn ask(daemon: &Daemon, key: &str, body: &Value) -> String {
+    whole(daemon, key, body)["choices"][0]["text"].as_str().unwrap().to_owned()
+}
+
+/// Tokens of the prompt, and those of them that were computed before.
+fn cached(answer: &Value) -> (u64, u64) {
+    let usage = &answer["usage"];
+    let cached = &usage["prompt_tokens_details"]["cached_tokens"];
+    (usage["prompt_tokens"].as_u64().unwrap(), cached.as_u64().unwrap())
 }
 
 /// Metrics are published ten times a second.
@@ -92,6 +103,8 @@ fn the_text_is_the_same_whatever_happens(
     let alone = ask(daemon, ANN, asked);
     assert_eq!(ask(daemon, ANN, asked), alone, "after a prefix hit");
     wait_for(daemon, HITS, 64.0);
+    let (prompt, cached) = cached(&whole(daemon, ANN, asked));
+    assert!((64..prompt).contains(&cached), "{cached} of {prompt} tokens");
     ask(daemon, BOB, &request("Tell me about dogs.", 2, 1));
     assert_eq!(ask(daemon, ANN, asked), alone, "after a hit of the system prompt alone");
 

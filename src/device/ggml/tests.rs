@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{GgmlDevice, GgmlSettings, RepeatableMode, WeightType, quantize};
+use super::{FlashAttention, GgmlDevice, GgmlSettings, RepeatableMode, WeightType, quantize};
 use crate::TokenId;
 use crate::device::{Device, DeviceError, Piece, Repeatable, Rows, Slot, StepBatch};
 
@@ -30,6 +30,8 @@ fn settings(model: PathBuf) -> GgmlSettings {
         max_batch_tokens: 128,
         threads: 1,
         repeatable: RepeatableMode::Off,
+        // Chosen by timing it would differ between two devices.
+        flash_attention: FlashAttention::Off,
         ..GgmlSettings::new(model)
     }
 }

@@ -61,3 +61,42 @@ pub(super) fn of(options: &SchemaOptions) -> Option<Arc<Base>> {
     kept.push((options, Arc::clone(&base)));
     Some(base)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grammar::explain::check_text;
+    use crate::grammar::{CompiledGrammar, GrammarSource, GrammarVocabulary};
+    use crate::vocab::byte_vocabulary;
+
+    fn compile(schema: &str, options: SchemaOptions) -> Arc<CompiledGrammar> {
+        let source = GrammarSource::JsonSchema { schema: schema.to_owned(), options };
+        let vocabulary = GrammarVocabulary::new(&byte_vocabulary());
+        let limits = Limits::default();
+        let mut fuel = Fuel::new(limits.compile_steps_max);
+        CompiledGrammar::compile(&source, &vocabulary, &limits, &mut fuel).unwrap()
+    }
+
+    #[test]
+    fn options_have_their_own_bases_or_none() {
+        for gap in 0..3 * KEPT_MAX {
+            let options =
+                SchemaOptions { gap_characters_max: gap as u32, ..SchemaOptions::default() };
+            let (first, again) = (of(&options), of(&options));
+            assert_eq!(first.is_some(), again.is_some());
+            assert!(first.iter().zip(&again).all(|(first, again)| Arc::ptr_eq(first, again)));
+            let grammar = compile(r#"{"type":"array"}"#, options);
+            let text = |spaces: usize| format!("[{}[1,\"\",{{\"a\":null}}]]", " ".repeat(spaces));
+            assert!(check_text(&grammar, text(gap).as_bytes()).unwrap().accepted);
+            assert!(!check_text(&grammar, text(gap + 1).as_bytes()).unwrap().accepted);
+        }
+    }
+
+    #[test]
+    fn only_a_schema_that_uses_the_base_carries_it() {
+        let nodes = |schema| compile(schema, SchemaOptions::default()).size().nodes;
+        let any = nodes("true");
+        assert!(nodes(r#"{"items":{"type":"null"},"type":"array"}"#) < any / 2);
+        assert!(nodes(r#"{"properties":{"a":{"type":"null"}},"type":"object"}"#) > any);
+    }
+}
