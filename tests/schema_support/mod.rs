@@ -55,7 +55,8 @@ pub fn compile_counted(
     options: SchemaOptions,
     vocabulary: &Arc<GrammarVocabulary>,
 ) -> (Result<Arc<CompiledGrammar>, GrammarError>, u64) {
-    let limits = Limits::default();
+    // Texts of any length: what comes behind that limit has to hold by itself.
+    let limits = Limits { source_bytes_max: usize::MAX, ..Limits::default() };
     let mut fuel = Fuel::new(limits.compile_steps_max);
     let source = GrammarSource::JsonSchema { schema: schema.to_owned(), options };
     let result = CompiledGrammar::compile(&source, vocabulary, &limits, &mut fuel);
