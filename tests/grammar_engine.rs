@@ -122,6 +122,17 @@ fn an_answer_is_whole_within_its_budget() {
 }
 
 #[test]
+fn bits_of_another_size_are_refused_also_where_the_mask_is_known() {
+    let mut matcher = matcher(&regex("[a-z]*"), &[]);
+    let mut bits = vec![0; matcher.grammar().vocabulary().mask_words()];
+    for _ in 0..2 {
+        matcher.fill_mask_within(100, &mut bits).unwrap();
+        let refused = matcher.fill_mask_within(100, &mut bits[1..]);
+        assert!(matches!(refused, Err(MatchError::MaskSize { .. })), "{refused:?}");
+    }
+}
+
+#[test]
 fn forced_text_stops_where_a_token_could_go_on() {
     let words = ["{\"", "name", "\":", "\":\"", "\"A", "age"];
     let tokenizer = |text: &str| -> Vec<TokenId> {

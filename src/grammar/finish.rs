@@ -115,6 +115,7 @@ impl Matcher {
         bits: &mut [u32],
         fuel: &mut Fuel<'_>,
     ) -> Result<(), MatchError> {
+        self.check_size(bits)?;
         if let Some(mask) = self.mask_within_with(tokens_left, bits, fuel)? {
             mask.write(bits);
         }
@@ -125,7 +126,8 @@ impl Matcher {
     /// leaves enough this mask is returned, and `bits` are as they were: nothing is copied.
     ///
     /// # Errors
-    /// As for [`fill_mask_within`](Self::fill_mask_within).
+    /// As for [`fill_mask_within`](Self::fill_mask_within); the size of `bits` may go unnoticed where
+    /// they are not written.
     pub fn mask_within(
         &mut self,
         tokens_left: u32,

@@ -43,8 +43,10 @@ pub(super) struct Entry {
     answer_tokens_max: u32,
     /// Tokens whose KV the device holds in `slot`.
     pub(super) computed: u32,
-    /// Tokens of the prompt that were not computed for it before its first row.
+    /// Tokens of the prompt that were not computed for it.
     cached: u32,
+    /// A step has computed tokens for it: what is brought back later may be its own.
+    has_computed: bool,
     /// The first position whose row is wanted and was not delivered.
     pub(super) next_row: u32,
     /// Its sequence on the device; `None` while it waits in the queue.
@@ -77,6 +79,7 @@ impl Entry {
             answer_tokens_max: submission.answer_tokens_max,
             computed: 0,
             cached: 0,
+            has_computed: false,
             slot: None,
             phase: Phase::Pending,
             started: false,
@@ -140,11 +143,17 @@ impl Entry {
     pub(super) fn bring_back(&mut self, tokens: u32) {
         self.computed = tokens;
         if self.answer.is_empty() {
-            self.cached = tokens;
+            self.cached = if self.has_computed { self.cached.min(tokens) } else { tokens };
         }
     }
 
-    /// Tokens of the prompt that were not computed for it before its first row.
+    /// A step has computed so many more of its tokens.
+    pub(super) fn add_computed(&mut self, tokens: u32) {
+        self.computed += tokens;
+        self.has_computed |= tokens > 0;
+    }
+
+    /// Tokens of the prompt that were not computed for it.
     pub(super) fn cached(&self) -> u32 {
         self.cached
     }

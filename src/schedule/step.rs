@@ -206,7 +206,7 @@ impl Scheduler {
     /// A session's tokens are computed: it gets its rows.
     fn advance(&mut self, piece: &FlightPiece, rows: Vec<Row>, effects: &mut Effects) {
         let Some(entry) = self.entries.get_mut(&piece.session) else { return };
-        entry.computed += piece.tokens;
+        entry.add_computed(piece.tokens);
         entry.drafted = piece.drafts;
         entry.next_row += piece.rows - piece.drafts;
         let prompt_done = entry.pending() == 0;

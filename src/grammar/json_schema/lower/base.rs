@@ -79,6 +79,8 @@ mod tests {
 
     #[test]
     fn options_have_their_own_bases_or_none() {
+        // Those that all other tests use come first.
+        let _ = of(&SchemaOptions::default());
         for gap in 0..3 * KEPT_MAX {
             let options =
                 SchemaOptions { gap_characters_max: gap as u32, ..SchemaOptions::default() };
