@@ -4,6 +4,8 @@
 //! A few streams are read token by token; all others are read a few times a second, so that the
 //! figures are the daemon's and not those of the clients that share its machine.
 
+#[path = "crowd/bare.rs"]
+mod bare;
 #[path = "crowd/flood.rs"]
 mod flood;
 #[path = "crowd/raw.rs"]
@@ -46,6 +48,9 @@ struct Options {
     /// Requests that wait in the queue; 0: that part is left out.
     #[arg(long, default_value_t = 10_000)]
     queue: usize,
+    /// HTTP workers of the daemon.
+    #[arg(long, default_value_t = 1)]
+    workers: u32,
 }
 
 /// Clients beyond the streams, so that somebody waits whenever a place is free.
@@ -63,12 +68,18 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
+    let write = bare::write_time(options.streams)?.as_secs_f64() * 1e6;
+    println!(
+        "bare writes: {write:.2} us each, {:.2} ms a step",
+        write * options.streams as f64 / 1e3
+    );
     let daemon = Daemon::start(&format!(
-        "[server]\nmax_connections = 65536\n[model]\ncontext_tokens = 131072\n[device]\nkind = \"simulated\"\n\
+        "[server]\nmax_connections = 65536\nworkers = {}\n[model]\ncontext_tokens = 131072\n[device]\nkind = \"simulated\"\n\
          max_batch_tokens = 16384\n[device.simulated]\n\
          fixed_us = {}\nper_token_us = 0\nper_sequence_us = 0\n[limits]\nmax_sessions = {}\n\
          max_queued = {}\nqueue_deadline_seconds = 3600\nrequest_deadline_seconds = 3600\n\
          [log]\nlevel = \"warn,pleach::daemon=info\"\n",
+        options.workers,
         options.step_us,
         options.streams,
         options.queue + IN_LINE,
@@ -77,7 +88,7 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let leaving = f64::from(options.leaving) / 100.0;
     let crowd = Crowd::start(&daemon.url, options.streams + IN_LINE, options.tokens, leaving)?;
     tokio::time::sleep(WARM_UP).await;
-    measure(options, &daemon, &crowd).await?;
+    measure(options, &daemon, &crowd, write).await?;
     crowd.end()?;
     if options.queue > 0 {
         // Streams that go on all the while: no place becomes free.
@@ -103,7 +114,13 @@ fn told(found: &flood::Found) {
     within("longest /metrics", found.metrics, 100);
 }
 
-async fn measure(options: &Options, daemon: &Daemon, crowd: &Crowd) -> Result<(), Box<dyn Error>> {
+/// `write_us`: processor time of one write alone.
+async fn measure(
+    options: &Options,
+    daemon: &Daemon,
+    crowd: &Crowd,
+    write_us: f64,
+) -> Result<(), Box<dyn Error>> {
     let before = Page::read(&daemon.url).await?;
     let (started, cpu) = (Instant::now(), daemon.cpu_time());
     crowd.take_gaps();
@@ -142,7 +159,8 @@ async fn measure(options: &Options, daemon: &Daemon, crowd: &Crowd) -> Result<()
         "at most 1.5",
         gaps.p99 <= 1.5 * step,
     );
-    println!("  CPU a token  {:.2} us", used.as_secs_f64() * 1e6 / tokens);
+    let cpu_us = used.as_secs_f64() * 1e6 / tokens;
+    println!("  CPU a token  {cpu_us:.2} us, {:.2} bare writes", cpu_us / write_us);
     println!("  cores busy   {:.2}", used.as_secs_f64() / wall.as_secs_f64());
     let quarter = (memory.len() / 4).max(1);
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;

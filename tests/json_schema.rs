@@ -783,14 +783,29 @@ fn whitespace() {
         ];
         parts.join(gap)
     };
-    let gaps = ["", " ", "\n\t\r ", "        "];
-    for gap in gaps {
+    for gap in ["", " ", "\n\t\r ", "        "] {
         check(schema, &[&text(gap)], &[]);
     }
     check(schema, &[], &[&text("         "), " {}", "{} ", "{\u{a0}}"]);
     check_with(schema, compact(), &[&text("")], &[&text(" "), "{ }"]);
     let wide = SchemaOptions { gap_characters_max: 20, ..SchemaOptions::default() };
     check_with(schema, wide, &[&text("                    ")], &[&text("                     ")]);
+    let usual = SchemaOptions { usual_whitespace: true, ..SchemaOptions::default() };
+    for gap in ["", " ", "\n\t\t", "\n       ", "\r\n      ", "\n\n      "] {
+        check_with(schema, usual, &[&text(gap)], &[]);
+    }
+    for gap in ["  ", "\t", "\n        ", " \n", "\n \n", "\n\n\n", "\r"] {
+        check_with(schema, usual, &[], &[&text(gap)]);
+    }
+}
+
+#[test]
+fn integers_are_plain_where_that_is_wished() {
+    let plain = SchemaOptions { plain_integers: true, ..SchemaOptions::default() };
+    let schema = r#"{"type":"array","items":{"type":"integer","minimum":-20,"maximum":1000}}"#;
+    check(schema, &["[-0]", "[10.0]", "[1e2]", "[7,-20]"], &["[0.5]"]);
+    check_with(schema, plain, &["[0,7,-20,1000]"], &["[-0]", "[10.0]", "[1e2]", "[0.5]"]);
+    check_with(r#"{"type":"number"}"#, plain, &["1.5", "1e2", "10.0", "-0"], &[]);
 }
 
 #[test]

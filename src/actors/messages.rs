@@ -10,6 +10,11 @@ use crate::session::Outcome;
 #[rtype(result = "()")]
 pub(super) struct Happened(pub(super) schedule::Event);
 
+/// To the scheduler: what the sessions of one thread answered, in this order.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Answered(pub(super) Vec<schedule::Event>);
+
 /// To a session: news from the scheduler.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
@@ -19,3 +24,8 @@ pub(super) struct Told(pub(super) schedule::Notice);
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub(super) struct Finish(pub(super) Outcome);
+
+/// To a session: it has waited for its first step as long as it may.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Overdue;

@@ -6,6 +6,7 @@
 
 mod messages;
 mod meters;
+mod outbox;
 mod registry;
 mod runtime;
 mod scheduler;
@@ -13,6 +14,7 @@ mod session;
 mod status;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use runtime::{Request, Runtime, RuntimeSettings, StartError, Threads};
 pub use status::{EngineHealth, Status};

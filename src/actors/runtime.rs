@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use actix::{Actor, Addr, Arbiter, ArbiterHandle, AsyncContext, Context};
+use actix::{Actor, Addr, Arbiter, AsyncContext, Context};
 use tokio::sync::{mpsc, oneshot};
 
 use super::messages::Happened;
@@ -73,7 +73,6 @@ struct Inner {
     vocabulary: Arc<Vocabulary>,
     row_length: usize,
     draft_tokens: u32,
-    session_arbiters: Vec<ArbiterHandle>,
     next_session: AtomicU64,
 }
 
@@ -98,13 +97,13 @@ impl Runtime {
         settings: RuntimeSettings,
     ) -> Result<(Self, Threads), StartError> {
         let info = device.info().clone();
-        let registry = Registry::default();
         let status = Arc::new(StatusCell::default());
         let meters = Meters::new();
         let (give_up, given_up) = oneshot::channel();
         let engine = arbiter("scheduler");
         let sessions: Vec<Arbiter> =
             (0..settings.session_threads.max(1)).map(|_| arbiter("session")).collect();
+        let registry = Registry::new(sessions.iter().map(Arbiter::handle).collect());
 
         // The device answers only what the scheduler asks, so the address is there by then.
         let address: Arc<OnceLock<Addr<SchedulerActor>>> = Arc::default();
@@ -135,7 +134,6 @@ impl Runtime {
             vocabulary,
             row_length: info.vocab_size,
             draft_tokens,
-            session_arbiters: sessions.iter().map(Arbiter::handle).collect(),
             next_session: AtomicU64::new(0),
         };
         let threads = Threads { sessions, engine, device: thread, given_up };
@@ -184,11 +182,6 @@ impl Runtime {
     }
 
     #[cfg(test)]
-    pub(super) fn session_arbiters(&self) -> &[ArbiterHandle] {
-        &self.inner.session_arbiters
-    }
-
-    #[cfg(test)]
     pub(super) fn registry(&self) -> &Registry {
         &self.inner.registry
     }
@@ -206,7 +199,7 @@ struct SessionParts {
 impl Inner {
     fn start_session(&self, generation: Generation, parts: SessionParts) {
         let id = SessionId(self.next_session.fetch_add(1, Ordering::Relaxed));
-        let arbiter = &self.session_arbiters[id.0 as usize % self.session_arbiters.len()];
+        let arbiter = self.registry.arbiter(id);
         let vocabulary = Arc::clone(&self.vocabulary);
         let (row_length, draft_tokens) = (self.row_length, self.draft_tokens);
         let meters = self.meters.clone();
@@ -229,6 +222,7 @@ impl Inner {
                 meters,
                 clock: SessionClock::new(submitted),
                 held: None,
+                watch: None,
                 outcome: None,
                 out: parts.out,
                 last,

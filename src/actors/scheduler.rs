@@ -7,7 +7,7 @@ use actix::{Actor, AsyncContext, Context, Handler, SpawnHandle};
 use metrics::{counter, gauge};
 use tokio::sync::oneshot;
 
-use super::messages::Happened;
+use super::messages::{Answered, Happened};
 use super::meters::Meters;
 use super::registry::Registry;
 use super::status::StatusCell;
@@ -118,9 +118,7 @@ impl SchedulerActor {
     }
 
     fn apply(&mut self, effects: Effects, ctx: &mut Context<Self>) {
-        for (session, notice) in effects.notices {
-            self.registry.tell(session, notice);
-        }
+        self.registry.tell(effects.notices);
         if effects.abort {
             self.device.abort();
         }
@@ -238,5 +236,15 @@ impl Handler<Happened> for SchedulerActor {
 
     fn handle(&mut self, Happened(event): Happened, ctx: &mut Self::Context) {
         self.happened(event, ctx);
+    }
+}
+
+impl Handler<Answered> for SchedulerActor {
+    type Result = ();
+
+    fn handle(&mut self, Answered(events): Answered, ctx: &mut Self::Context) {
+        for event in events {
+            self.happened(event, ctx);
+        }
     }
 }

@@ -8,10 +8,12 @@ use actix::{Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Ha
 use metrics::counter;
 use tokio::sync::mpsc;
 
-use super::messages::{Finish, Happened, Told};
+use super::messages::{Finish, Happened, Overdue, Told};
 use super::meters::Meters;
+use super::outbox;
 use super::registry::Registration;
 use super::scheduler::SchedulerActor;
+use super::watch::Watch;
 use crate::schedule::{Event, Notice, SessionId, Submission};
 use crate::session::{Delta, Fault, Frame, FrameBody, Outcome, Progress, Session, Summary, Then};
 use crate::telemetry::live::LiveGuard;
@@ -40,6 +42,8 @@ pub(super) struct SessionActor {
     pub(super) clock: SessionClock,
     /// What waits for room in the channel, and what happens once it has gone.
     pub(super) held: Option<Progress>,
+    /// From the start of the actor on.
+    pub(super) watch: Option<Watch>,
     pub(super) outcome: Option<Outcome>,
     pub(super) out: mpsc::Sender<Frame>,
     /// Room for the last frame, so that it can always be sent.
@@ -74,6 +78,13 @@ pub(super) struct Lease {
 impl Lease {
     fn tell(&self, event: Event) {
         self.scheduler.do_send(Happened(event));
+    }
+
+    /// The same for what comes at every step, together with what others say. Anything told may
+    /// overtake it: an answer of a session that has left is passed over, and one that pauses has
+    /// not answered.
+    fn answer(&self, event: Event) {
+        outbox::say(&self.scheduler, event);
     }
 }
 
@@ -123,7 +134,7 @@ impl SessionActor {
             Then::Wait => {}
             Then::Feed(tokens) => {
                 let drafts = self.session.draft().to_vec();
-                self.lease.tell(Event::Next { session: self.id, tokens, drafts });
+                self.lease.answer(Event::Next { session: self.id, tokens, drafts });
                 self.prepare();
             }
             Then::End(outcome) => self.finish(outcome, ctx),
@@ -230,28 +241,6 @@ impl SessionActor {
         self.clock.started.unwrap_or(self.clock.last_token) - self.clock.submitted
     }
 
-    fn watch_client(&self, ctx: &mut Context<Self>) {
-        let out = self.out.clone();
-        let gone = async move { out.closed().await };
-        ctx.spawn(
-            wrap_future(gone)
-                .map(|(), actor: &mut Self, ctx| actor.finish(Outcome::ClientGone, ctx)),
-        );
-    }
-
-    fn watch_clock(&self, ctx: &mut Context<Self>) {
-        if let Some(deadline) = self.deadlines.request {
-            ctx.run_later(deadline, |actor, ctx| actor.finish(Outcome::Deadline, ctx));
-        }
-        if let Some(deadline) = self.deadlines.queue {
-            ctx.run_later(deadline, |actor, ctx| {
-                if actor.clock.started.is_none() {
-                    actor.finish(Outcome::QueueDeadline, ctx);
-                }
-            });
-        }
-    }
-
     fn record_end(&self, outcome: &Outcome) {
         counter!(names::SESSIONS_FINISHED_TOTAL, "outcome" => outcome.label()).increment(1);
         if let Some(reason) = outcome.finish_reason() {
@@ -300,8 +289,8 @@ impl Actor for SessionActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        self.watch_client(ctx);
-        self.watch_clock(ctx);
+        let address = ctx.address().downgrade();
+        self.watch = Some(Watch::start(address, self.out.clone(), self.deadlines));
         let progress = self.session.start();
         if progress.then == Then::Wait {
             self.lease.tell(Event::Submit(self.submission()));
@@ -316,6 +305,16 @@ impl Handler<Told> for SessionActor {
 
     fn handle(&mut self, Told(notice): Told, ctx: &mut Self::Context) {
         self.told(notice, ctx);
+    }
+}
+
+impl Handler<Overdue> for SessionActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Overdue, ctx: &mut Self::Context) {
+        if self.clock.started.is_none() {
+            self.finish(Outcome::QueueDeadline, ctx);
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::device::simulated::{
     FaultPlan, InjectedFault, SimulatedDevice, SimulatedSettings, TokenSource,
 };
 use crate::sampling::{DryBreakers, SamplingParams};
-use crate::schedule::Settings;
+use crate::schedule::{SessionId, Settings};
 use crate::session::{
     Fault, Frame, FrameBody, Generation, LogprobsRequest, Outcome, StopCause, StopRules,
 };
@@ -459,7 +459,7 @@ fn an_arbiter_that_dies_takes_its_sessions_and_nothing_else() {
         for frames in &mut held {
             frames.recv().await.unwrap();
         }
-        bench.runtime.session_arbiters()[0].stop();
+        bench.runtime.registry().arbiter(SessionId(0)).stop();
         let [first, second] = held;
         assert_eq!(collect(first).await.1, None);
         drop(second);

@@ -58,6 +58,8 @@ fn read_source(args: &GrammarSourceArgs) -> Result<(String, GrammarSource), CliE
             strict: !args.relaxed,
             any_order: args.any_order,
             compact: args.compact,
+            usual_whitespace: args.served,
+            plain_integers: args.served,
             ..SchemaOptions::default()
         };
         let source = GrammarSource::JsonSchema { schema: read_text(file)?, options };

@@ -13,8 +13,9 @@ use super::members::MemberRules;
 use super::text::{Spelling, TextMachine};
 use crate::TokenId;
 
-/// An expression of an [`ExprPool`]. Equal expressions of a pool have equal ids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// An expression of an [`ExprPool`]. Equal expressions of a pool have equal ids. By default the one
+/// that nothing matches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExprId(u32);
 
 impl ExprId {
@@ -195,8 +196,8 @@ pub struct Members {
     pub quoted: bool,
     /// What keys there may be.
     pub rules: MemberRules,
-    /// Whitespace characters in one place, at most.
-    pub gap_max: u32,
+    /// The whitespace in each place between its parts.
+    pub gap: ExprId,
 }
 
 impl Members {

@@ -8,6 +8,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::expr::ExprId;
 use super::members::Progresses;
 use super::program::{Node, NodeId, Program};
 
@@ -27,7 +28,7 @@ enum Place {
     /// After a value: this is the same in all objects.
     AfterValue {
         close: Box<[u8]>,
-        gap_max: u32,
+        gap: ExprId,
     },
     At(NodeId),
 }
@@ -59,7 +60,7 @@ impl Hubs {
             .entry((machine, register))
             .or_insert_with(|| Seen::of(program, beginnings, first_key, (machine, register)));
         let place = if node == outside.after_value {
-            Place::AfterValue { close: outside.close.clone(), gap_max: outside.gap_max }
+            Place::AfterValue { close: outside.close.clone(), gap: outside.gap }
         } else {
             Place::At(node)
         };

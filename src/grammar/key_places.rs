@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use super::automaton::{ConfigId, DEAD};
 use super::builder::Frame;
 use super::error::LimitError;
+use super::expr::ExprId;
 use super::limits::Fuel;
 use super::mask::{Mask, has_bit, set_bit};
 use super::mask_cache::{CachedMask, finish_below};
@@ -67,7 +68,7 @@ struct KeyPlace {
 pub(crate) struct KeyPlaces {
     /// By node, and by whether a free key may come.
     places: Mutex<FxHashMap<(NodeId, bool), FoundPlace>>,
-    ends: Mutex<FxHashMap<(NodeId, u32), Arc<Ends>>>,
+    ends: Mutex<FxHashMap<(NodeId, ExprId), Arc<Ends>>>,
 }
 
 impl KeyPlace {

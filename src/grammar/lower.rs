@@ -39,6 +39,8 @@ const UNROLLED_NODES_MAX: u32 = 16;
 const NODES_EXPECTED: usize = 1_024;
 /// Depth of expressions within expressions, rules that are copied included.
 const DEPTH_MAX: u32 = 600;
+/// Switches side by side that may become one.
+const MERGED_MAX: usize = 8;
 /// Depth from which rules are called even if they are small, so that chains of rules end.
 const INLINE_DEPTH_MAX: u32 = 40;
 
@@ -124,7 +126,7 @@ struct Made {
     text_starts: FxHashMap<u32, NodeId>,
     members_starts: FxHashMap<u32, NodeId>,
     /// Where what stands between a key and its value starts, by the colon and the gaps around it.
-    colons: FxHashMap<(Box<[u8]>, u32), NodeId>,
+    colons: FxHashMap<(Box<[u8]>, ExprId), NodeId>,
     starts: FxHashMap<RuleId, NodeId>,
     bodies: FxHashMap<ExprId, NodeId>,
     lowered: FxHashMap<(ExprId, NodeId), NodeId>,
@@ -349,28 +351,39 @@ impl<'p, 'f> Lowering<'p, 'f> {
     }
 
     fn split(&mut self, targets: &[NodeId]) -> Result<NodeId, LimitError> {
-        match *targets {
-            [only] => return Ok(only),
-            [first, second] => {
-                if let Node::Switch(span) = self.made.nodes[first as usize] {
-                    let arms: SmallVec<[Arm; 16]> = self.made.arms[span.range()].into();
-                    if let Some(switch) = self.switch_beside(&arms, second)? {
-                        return Ok(switch);
-                    }
-                }
-            }
-            _ => {}
+        if let [only] = *targets {
+            return Ok(only);
         }
-        let span = self.span_of_targets(targets);
+        let is_switch =
+            |&&node: &&NodeId| matches!(self.made.nodes[node as usize], Node::Switch(_));
+        let switches: SmallVec<[NodeId; 8]> =
+            targets.iter().filter(is_switch).copied().take(MERGED_MAX + 1).collect();
+        let merged = if switches.len() <= MERGED_MAX { self.merged(&switches)? } else { None };
+        let span = match merged {
+            Some(switch) if switches.len() == targets.len() => return Ok(switch),
+            Some(switch) => {
+                let others = targets.iter().filter(|target| !switches.contains(target)).copied();
+                let targets: SmallVec<[NodeId; 8]> =
+                    std::iter::once(switch).chain(others).collect();
+                self.span_of_targets(&targets)
+            }
+            None => self.span_of_targets(targets),
+        };
         self.push(Node::Split(span))
     }
 
-    /// A switch with these arms and those of another, if no two overlap: then a parse is in one
-    /// place where it would be in two.
-    fn switch_beside(&mut self, arms: &[Arm], other: NodeId) -> Result<Option<NodeId>, LimitError> {
-        let Node::Switch(span) = self.made.nodes[other as usize] else { return Ok(None) };
-        let mut all: SmallVec<[Arm; 32]> = self.made.arms[span.range()].into();
-        all.extend_from_slice(arms);
+    /// A switch with the arms of all of these, if there are several and no two arms overlap: then a
+    /// parse is in one place where it would be in several.
+    fn merged(&mut self, switches: &[NodeId]) -> Result<Option<NodeId>, LimitError> {
+        if switches.len() < 2 {
+            return Ok(None);
+        }
+        let mut all: SmallVec<[Arm; 32]> = SmallVec::new();
+        for &node in switches {
+            if let Node::Switch(span) = self.made.nodes[node as usize] {
+                all.extend_from_slice(&self.made.arms[span.range()]);
+            }
+        }
         all.sort_unstable_by_key(|arm| arm.low);
         if all.windows(2).any(|pair| pair[0].high >= pair[1].low) {
             return Ok(None);

@@ -10,6 +10,7 @@ use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::expr::ExprId;
 use super::key_reach::{Keys, NodeKeys};
 use super::program::{NO_WAY, NodeId};
 
@@ -103,8 +104,8 @@ pub(crate) struct Machine {
 pub(crate) struct Outside {
     /// What ends it.
     pub(crate) close: Box<[u8]>,
-    /// Whitespace in its gaps, at most.
-    pub(crate) gap_max: u32,
+    /// The whitespace in its gaps.
+    pub(crate) gap: ExprId,
     /// The first node of its keys, if they are quoted; what it is differs from object to object.
     pub(crate) first_key: Option<NodeId>,
     /// The node after a value.

@@ -41,6 +41,7 @@ mod forced;
 mod free_masks;
 mod free_places;
 mod free_text;
+mod gap;
 mod gbnf;
 mod hubs;
 mod json_object;

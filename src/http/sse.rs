@@ -19,6 +19,8 @@ use crate::session::{Frame, FrameBody};
 
 /// Frames that are ready together go out in one write, up to about this many bytes.
 const WRITE_BYTES: usize = 16 << 10;
+/// Room for one of them, so that it is not made in pieces.
+const CHUNK_BYTES: usize = 512;
 
 /// Turns frames into events. Dropping it (the client left) drops the frame receiver, which cancels
 /// the sessions; so does its own end after an error.
@@ -52,6 +54,7 @@ impl SseBody {
     /// Writes what is ready; stops at the end of the stream, at `WRITE_BYTES`, or when nothing is.
     fn fill(&mut self, cx: &mut Context<'_>) {
         while self.out.len() < WRITE_BYTES {
+            self.out.reserve(CHUNK_BYTES);
             let Some(frames) = &mut self.frames else { return };
             let frame = match self.first.take() {
                 Some(frame) => Some(frame),
@@ -129,26 +132,35 @@ impl MessageBody for SseBody {
 struct IdleTimer {
     interval: Duration,
     touched: Instant,
+    /// Polled since it was last set, so that it wakes the task when it fires.
+    is_armed: bool,
     sleep: Pin<Box<Sleep>>,
 }
 
 impl IdleTimer {
     fn new(interval: Duration) -> Self {
-        Self { interval, touched: Instant::now(), sleep: Box::pin(tokio::time::sleep(interval)) }
+        let sleep = Box::pin(tokio::time::sleep(interval));
+        Self { interval, touched: Instant::now(), is_armed: false, sleep }
     }
 
     fn touch(&mut self) {
         self.touched = Instant::now();
     }
 
+    /// The body belongs to one task from its first poll on, so a timer that is armed wakes it.
     fn poll_expired(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_armed && Instant::now() < self.sleep.deadline() {
+            return Poll::Pending;
+        }
+        self.is_armed = true;
         while self.sleep.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
             let due = self.touched + self.interval;
             if now >= due {
                 self.touched = now;
                 self.sleep.as_mut().reset(now + self.interval);
-                // Polled again after the ping is written, which registers the new time.
+                // Polled again after the ping is written, which arms it.
+                self.is_armed = false;
                 return Poll::Ready(());
             }
             self.sleep.as_mut().reset(due);

@@ -32,6 +32,11 @@ pub struct SchemaOptions {
     pub compact: bool,
     /// Greatest number of whitespace characters between two tokens.
     pub gap_characters_max: u32,
+    /// Whitespace is a space, or one or two line breaks with an indentation; otherwise it is of any
+    /// kind.
+    pub usual_whitespace: bool,
+    /// Integers are written without point and exponent, and zero has no sign.
+    pub plain_integers: bool,
 }
 
 impl Default for SchemaOptions {
@@ -42,6 +47,8 @@ impl Default for SchemaOptions {
             sorted: false,
             compact: false,
             gap_characters_max: 8,
+            usual_whitespace: false,
+            plain_integers: false,
         }
     }
 }
@@ -66,7 +73,8 @@ impl Document {
         options: &SchemaOptions,
         fuel: &mut Fuel<'_>,
     ) -> Result<Self, SchemaError> {
-        let graph = keywords::compile(text, fuel)?;
+        let mut graph = keywords::compile(text, fuel)?;
+        graph.plain_integers |= options.plain_integers;
         Ok(Self {
             graph,
             languages: Languages::default(),

@@ -20,7 +20,8 @@ use super::{
     Conj, Dialect, Document, Json, NodeId, NumberSet, Relaxed, SchemaError, SchemaOptions, Shapes,
     StringSet, types,
 };
-use crate::grammar::expr::{CharSet, ExprId, ExprPool, RuleId};
+use crate::grammar::expr::{ExprId, ExprPool, RuleId};
+use crate::grammar::gap;
 use crate::grammar::limits::Fuel;
 use crate::grammar::regular::Dfa;
 
@@ -229,18 +230,16 @@ impl<'p> Lowering<'p> {
         Ok((texts.len() <= FEW_TEXTS_MAX).then_some(texts))
     }
 
-    /// Whitespace characters in one place, at most.
-    fn gap_max(&self) -> u32 {
-        if self.options.compact { 0 } else { self.options.gap_characters_max }
-    }
-
     /// Whitespace, where it is allowed.
     fn gap(&mut self) -> ExprId {
         if let Some(gap) = self.known.gap {
             return gap;
         }
-        let white = self.pool.chars(CharSet::new([(0x20, 0x20), (0x9, 0xA), (0xD, 0xD)]));
-        let gap = self.pool.repeat(white, 0, Some(self.gap_max()));
+        let most = if self.options.compact { 0 } else { self.options.gap_characters_max };
+        let gap = match self.options.usual_whitespace {
+            true => gap::usual(self.pool, most),
+            false => gap::any(self.pool, most),
+        };
         *self.known.gap.insert(gap)
     }
 }

@@ -5,14 +5,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::Lowering;
-use crate::grammar::error::{GrammarError, LimitError};
-use crate::grammar::expr::Members;
+use crate::grammar::error::GrammarError;
+use crate::grammar::expr::{ExprPool, Members};
 use crate::grammar::members::{KeyId, Outside, Progresses};
 use crate::grammar::program::{Arm, NO_WAY, Node, NodeId, Program, Role};
 use crate::grammar::text::TextMachine;
-
-/// What JSON takes for whitespace.
-const WHITESPACE: [(u8, u8); 3] = [(b'\t', b'\n'), (b'\r', b'\r'), (b' ', b' ')];
 
 /// What the keys of one object are lowered from.
 struct KeyWalk<'k> {
@@ -58,7 +55,7 @@ impl Lowering<'_, '_> {
 
         self.role = Role::ToHub { machine, is_first: false };
         let hub = self.reserve(0);
-        let after_value = self.gap(members.gap_max, hub)?;
+        let after_value = self.lower(members.gap, hub)?;
         let mut member_nodes = Vec::with_capacity(members.values.len());
         let mut colons: FxHashMap<NodeId, NodeId> = FxHashMap::default();
         for (key, value) in members.values.iter().enumerate() {
@@ -91,13 +88,13 @@ impl Lowering<'_, '_> {
         let final_keys: Vec<NodeId> = finals.into_iter().map(|state| states[state]).collect();
         self.made.machines[machine as usize].set_outside(Outside {
             close: members.close.clone(),
-            gap_max: members.gap_max,
+            gap: members.gap,
             first_key: states.first().copied().filter(|_| members.are_of_json()),
             after_value,
             free_key: final_keys.first().copied().filter(|_| is_free),
             final_keys,
         });
-        let another = self.gap(members.gap_max, key)?;
+        let another = self.lower(members.gap, key)?;
         let comma = self.lower_marked(&members.comma, another)?;
         self.role = Role::Plain;
         let end = self.lower_marked(&members.close, Program::RETURN)?;
@@ -109,7 +106,7 @@ impl Lowering<'_, '_> {
         let ways = self.split(&[key, end])?;
         self.role = Role::ToHub { machine, is_first: true };
         let first_hub = self.push(Node::Hub { next: ways })?;
-        let start = self.gap(members.gap_max, first_hub)?;
+        let start = self.lower(members.gap, first_hub)?;
         let start = self.lower_marked(&members.open, start)?;
         self.made.machines[machine as usize].set_nodes(first_node..self.made.nodes.len() as NodeId);
         Ok(start)
@@ -124,17 +121,17 @@ impl Lowering<'_, '_> {
         after_value: NodeId,
     ) -> Result<NodeId, GrammarError> {
         let value = self.push(Node::Call { start, next: after_value })?;
-        if members.gap_max == 0 {
+        if members.gap == ExprPool::EMPTY {
             return Ok(self.lower_marked(&members.colon, value)?);
         }
-        let like = (members.colon.clone(), members.gap_max);
+        let like = (members.colon.clone(), members.gap);
         let colon = match self.made.colons.get(&like) {
             Some(&known) => known,
             None => {
                 let before = std::mem::take(&mut self.role);
-                let end = self.gap(members.gap_max, Program::RETURN)?;
+                let end = self.lower(members.gap, Program::RETURN)?;
                 let colon = self.lower_marked(&members.colon, end)?;
-                let colon = self.gap(members.gap_max, colon)?;
+                let colon = self.lower(members.gap, colon)?;
                 self.role = before;
                 self.made.colons.insert(like, colon);
                 colon
@@ -196,22 +193,6 @@ impl Lowering<'_, '_> {
         }
         Ok(self.switch(&[Arm { low: b'"', high: b'"', next: first }])?)
     }
-
-    /// At most `max` whitespace characters, then `next`.
-    fn gap(&mut self, max: u32, next: NodeId) -> Result<NodeId, LimitError> {
-        let mut node = next;
-        for _ in 0..max {
-            let arms = WHITESPACE.map(|(low, high)| Arm { low, high, next: node });
-            node = match self.switch_beside(&arms, next)? {
-                Some(switch) => switch,
-                None => {
-                    let white = self.switch(&arms)?;
-                    self.split(&[white, next])?
-                }
-            };
-        }
-        Ok(node)
-    }
 }
 
 #[cfg(test)]
@@ -219,6 +200,7 @@ mod tests {
     use std::sync::Arc;
 
     use crate::grammar::explain::check_text;
+    use crate::grammar::gap;
     use crate::grammar::members::{KeyOrder, MemberRules, Presence};
     use crate::grammar::regular::DfaArm;
     use crate::grammar::text::{Spelling, TextMachine, TextState};
@@ -257,6 +239,7 @@ mod tests {
         let keys = TextMachine { states, spelling, max_chars: None, shared: None };
         let values = [Some(digit), Some(digit), Some(digit), Some(x)];
         pool.distinguish_keys();
+        let gap = gap::any(&mut pool, 1);
         let object = pool.members(Members {
             open: b"{".as_slice().into(),
             close: b"}".as_slice().into(),
@@ -266,7 +249,7 @@ mod tests {
             values: values[..3 + usize::from(free)].into(),
             quoted: true,
             rules,
-            gap_max: 1,
+            gap,
         });
         let root = pool.declare("root");
         pool.define(root, object);

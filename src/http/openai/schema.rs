@@ -17,6 +17,7 @@ use crate::http::error::ApiError;
 pub(super) struct SchemaFields {
     any_order: bool,
     compact: bool,
+    any_whitespace: bool,
     /// The first of the fields that was given.
     given: Option<&'static str>,
 }
@@ -24,14 +25,15 @@ pub(super) struct SchemaFields {
 impl SchemaFields {
     /// Takes `property_order` and `json_whitespace`.
     pub(super) fn take(f: &mut Fields) -> Result<Self, ApiError> {
-        let order = one_of(f, "property_order", ["declared", "any"])?;
-        let whitespace = one_of(f, "json_whitespace", ["bounded", "compact"])?;
+        let order = one_of(f, "property_order", &["declared", "any"])?;
+        let whitespace = one_of(f, "json_whitespace", &["usual", "compact", "bounded"])?;
         let given = match (order, whitespace) {
             (Some(_), _) => Some("property_order"),
             (None, Some(_)) => Some("json_whitespace"),
             (None, None) => None,
         };
-        Ok(Self { any_order: order == Some(1), compact: whitespace == Some(1), given })
+        let (compact, any_whitespace) = (whitespace == Some(1), whitespace == Some(2));
+        Ok(Self { any_order: order == Some(1), compact, any_whitespace, given })
     }
 
     /// Refuses the fields where no schema uses them. `has_functions`: arguments follow schemas.
@@ -67,18 +69,20 @@ impl SchemaFields {
             strict,
             any_order: self.any_order,
             compact: self.compact,
+            usual_whitespace: !self.any_whitespace,
+            plain_integers: true,
             ..SchemaOptions::default()
         }
     }
 }
 
-/// A field that is one of two words: which of them.
-fn one_of(f: &mut Fields, name: &str, words: [&str; 2]) -> Result<Option<usize>, ApiError> {
+/// A field that is one of some words: which of them.
+fn one_of(f: &mut Fields, name: &str, words: &[&str]) -> Result<Option<usize>, ApiError> {
     let Some(word) = f.string(name)? else { return Ok(None) };
     let known = words.iter().position(|known| *known == word);
     known.map(Some).ok_or_else(|| {
-        let [first, second] = words;
-        let message = format!("`{name}` must be \"{first}\" or \"{second}\", not {word:?}");
+        let known: Vec<String> = words.iter().map(|known| format!("{known:?}")).collect();
+        let message = format!("`{name}` must be {}, not {word:?}", known.join(" or "));
         ApiError::invalid(name, message)
     })
 }

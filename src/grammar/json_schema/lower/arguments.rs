@@ -246,6 +246,7 @@ impl Lowering<'_> {
         }
         let keys = keys(texts.iter().map(String::as_str), None, Spelling::Plain);
         let text = |text: &str| -> Box<[u8]> { text.as_bytes().into() };
+        let gap = self.gap();
         let mut members = Members {
             open: Box::default(),
             close: text(")"),
@@ -255,12 +256,13 @@ impl Lowering<'_> {
             values: values.into_iter().map(Some).collect(),
             quoted: false,
             rules,
-            gap_max: self.gap_max(),
+            gap,
         };
         let dialect = self.dialect.clone();
         match &dialect {
             Dialect::BareKeys(_) => {
-                members = Members { close: text("}"), colon: text(":"), gap_max: 0, ..members };
+                members =
+                    Members { close: text("}"), colon: text(":"), gap: ExprPool::EMPTY, ..members };
                 let (open, members) = (self.pool.literal(b"{"), self.pool.members(members));
                 Ok(self.pool.seq(&[open, members]))
             }
@@ -273,7 +275,7 @@ impl Lowering<'_> {
                     comma: text(&format!("{}{}", blocks.between, blocks.open)),
                     // Whitespace before a value would be part of it.
                     colon: text(blocks.name_end.trim_end()),
-                    gap_max: 0,
+                    gap: ExprPool::EMPTY,
                     ..members
                 };
                 // No parameters are nothing at all.

@@ -138,6 +138,7 @@ impl Lowering<'_> {
         };
         let keys = super::keys::texts(&texts);
         let declared = texts.len() as u32;
+        let gap = self.gap_of(style);
         Ok(self.pool.members(Members {
             open: b"[".as_slice().into(),
             close: b"]".as_slice().into(),
@@ -153,7 +154,7 @@ impl Lowering<'_> {
                 min: shape.min,
                 max,
             },
-            gap_max: self.gap_max_of(style),
+            gap,
         }))
     }
 }

@@ -77,6 +77,7 @@ impl Lowering<'_> {
         };
         // Only where the text is JSON, or close to it, keys are told apart by reading it.
         let reads_keys = matches!(style, Style::Json | Style::Python(Quotes::Double));
+        let gap = self.gap_of(style);
         let open: &[u8] = b"{";
         let object = self.pool.members(Members {
             open: if reads_keys { open.into() } else { Box::default() },
@@ -87,7 +88,7 @@ impl Lowering<'_> {
             values: values.into(),
             quoted: !matches!(style, Style::Bare(_)),
             rules: self.member_rules(shape, &order, names.len() as u32),
-            gap_max: self.gap_max_of(style),
+            gap,
         });
         if reads_keys {
             return Ok(object);

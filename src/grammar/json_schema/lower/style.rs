@@ -85,11 +85,6 @@ impl Lowering<'_> {
         !matches!(style, Style::Bare(_) | Style::Plain(..))
     }
 
-    /// Whitespace characters in one place of a value, at most.
-    pub(super) fn gap_max_of(&self, style: Style) -> u32 {
-        if self.has_gaps(style) { self.gap_max() } else { 0 }
-    }
-
     /// Whitespace, where it is allowed.
     pub(super) fn gap_of(&mut self, style: Style) -> ExprId {
         if self.has_gaps(style) { self.gap() } else { ExprPool::EMPTY }
