@@ -212,13 +212,12 @@ fn measure(
 fn follow(follower: &mut dyn Follower, tokens: &[TokenId], tally: &mut Tally) -> bool {
     for &token in tokens {
         let (has_mask, mask_micros) = report::timed(|| follower.mask());
-        tally.tbm.push(mask_micros);
         if !has_mask || !follower.allows(token) {
+            tally.step(mask_micros, None);
             return false;
         }
         let (is_accepted, accept_micros) = report::timed(|| follower.accept(token));
-        tally.accept.push(accept_micros);
-        tally.step.push(mask_micros + accept_micros);
+        tally.step(mask_micros, Some(accept_micros));
         if !is_accepted {
             return false;
         }

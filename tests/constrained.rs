@@ -138,6 +138,53 @@ fn what_a_request_gives_up_of_its_schema_is_said() {
     assert_eq!(relaxed.header("x-pleach-schema-relaxed"), Some("uniqueItems at #"));
 }
 
+#[test]
+fn the_configuration_says_whether_schemas_are_strict_that_do_not() {
+    let daemon = daemon("[grammar]\nstrict = false\n");
+    let schema = json!({"type": "array", "items": {"type": "integer"}, "uniqueItems": true,
+        "maxItems": 3});
+    let format = |more: Value| {
+        let mut named = json!({"name": "n", "schema": schema});
+        named.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"prompt": "say", "max_tokens": 60,
+               "response_format": {"type": "json_schema", "json_schema": named}})
+    };
+    let bare = json!({"prompt": "say", "max_tokens": 60, "guided_json": schema});
+    for body in [format(json!({})), format(json!({"strict": null})), bare] {
+        let answer = daemon.post(COMPLETIONS, &body);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.header("x-pleach-schema-relaxed"), Some("uniqueItems at #"));
+    }
+    assert_eq!(daemon.post(COMPLETIONS, &format(json!({"strict": true}))).status, 400);
+}
+
+#[test]
+fn answers_are_spelled_as_json_usually_is() {
+    let daemon = daemon("");
+    let schema = json!({"type": "object", "required": ["n"], "additionalProperties": false,
+        "properties": {"n": {"type": "integer", "minimum": -9, "maximum": 9}}});
+    for seed in 0..40 {
+        let body = |whitespace: &str| {
+            json!({"prompt": "say", "max_tokens": 60, "temperature": 5, "seed": seed,
+                   "guided_json": schema, "json_whitespace": whitespace})
+        };
+        for whitespace in ["usual", "bounded", "compact"] {
+            let answer = daemon.post(COMPLETIONS, &body(whitespace)).json();
+            let text = answer["choices"][0]["text"].as_str().unwrap();
+            let value: Value = serde_json::from_str(text).unwrap();
+            assert!(value["n"].is_i64(), "no point and no exponent: {text}");
+            let gaps = ["  ", "\t\n", " \n", "\r\r"].iter().any(|gap| text.contains(gap));
+            assert!(whitespace == "bounded" || !gaps || text.contains('\n'), "{text:?}");
+            assert!(whitespace != "compact" || !text.contains(char::is_whitespace), "{text:?}");
+        }
+    }
+    let wrong = json!({"prompt": "say", "guided_json": schema, "json_whitespace": "none"});
+    let refused = daemon.post(COMPLETIONS, &wrong);
+    assert_eq!(refused.status, 400);
+    let words = "must be \"usual\" or \"compact\" or \"bounded\"";
+    assert!(refused.json()["error"]["message"].as_str().unwrap().contains(words));
+}
+
 /// The few patterns of this file, matched by the engine itself at a place of its own.
 fn regex_lite(pattern: &str) -> impl Fn(&str) -> bool {
     use pleach::grammar::{CompiledGrammar, Fuel, GrammarSource, GrammarVocabulary, Limits};

@@ -7,6 +7,7 @@ use grammar_support::{
 };
 use pleach::TokenId;
 use pleach::grammar::explain::{check_text, check_tokens, sample};
+use pleach::grammar::json_schema::SchemaOptions;
 use pleach::grammar::{GrammarError, GrammarSource, GrammarVocabulary, MatchError};
 use pleach::vocab::{Token, TokenKind, Vocabulary};
 
@@ -190,13 +191,35 @@ fn explanations_say_where_and_what() {
     assert!(report.disagreements.is_empty());
 }
 
-#[test]
-fn samples_are_accepted() {
+/// Numbers below what is asked, the same ones each time.
+fn random() -> impl FnMut(usize) -> usize {
     let mut seed = 1u64;
-    let mut random = |below: usize| {
+    move |below: usize| {
         seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (seed >> 33) as usize % below
-    };
+    }
+}
+
+#[test]
+fn samples_repeat_no_key() {
+    let schema = r#"{"type":"object","minProperties":3,"additionalProperties":{"type":"null"}}"#;
+    let source =
+        GrammarSource::JsonSchema { schema: schema.to_owned(), options: SchemaOptions::default() };
+    let grammar = compile(&source, &vocabulary_of(&[]));
+    let mut random = random();
+    for bytes_max in [0, 10, 60] {
+        for _ in 0..100 {
+            let text = sample(&grammar, bytes_max, &mut random).unwrap();
+            assert!(check_text(&grammar, &text).unwrap().accepted, "{text:?}");
+            let value: serde_json::Value = serde_json::from_slice(&text).unwrap();
+            assert!(value.as_object().unwrap().len() >= 3, "{value}");
+        }
+    }
+}
+
+#[test]
+fn samples_are_accepted() {
+    let mut random = random();
     let grammar = compile(&GrammarSource::JsonObject, &vocabulary_of(&[]));
     for _ in 0..200 {
         let text = sample(&grammar, 60, &mut random).unwrap();

@@ -6,10 +6,10 @@
 
 mod schema_support;
 
-use pleach::grammar::json_schema::SchemaOptions;
+use pleach::grammar::json_schema::{SchemaError, SchemaOptions};
 use schema_support::{
-    accepts, any_order, check, check_with, compact, inexact, is_unsatisfiable, schema_with, short,
-    try_schema, writes,
+    accepts, any_order, check, check_with, compact, inexact, is_unsatisfiable, refusal,
+    schema_with, short, try_schema, writes,
 };
 
 #[test]
@@ -796,6 +796,19 @@ fn whitespace() {
     }
     for gap in ["  ", "\t", "\n        ", " \n", "\n \n", "\n\n\n", "\r"] {
         check_with(schema, usual, &[], &[&text(gap)]);
+    }
+}
+
+#[test]
+fn what_never_ends_is_refused_with_its_place() {
+    let itself = r##"{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]}"##;
+    let within = r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/n"}},"required":["a"],
+        "$defs":{"n":{"type":"array","minItems":1,"items":{"$ref":"#/$defs/n"}}}}"##;
+    for (schema, place) in [(itself, "#"), (within, "#/$defs/n")] {
+        match refusal(schema) {
+            SchemaError::Unsatisfiable { pointer, .. } => assert_eq!(pointer, place, "{schema}"),
+            other => panic!("{schema}: {other:?}"),
+        }
     }
 }
 

@@ -40,9 +40,9 @@ fn thread_nanos() -> i64 {
 pub struct Tally {
     pub grammars: usize,
     pub refused: Vec<(String, String)>,
-    pub tbm: Vec<f32>,
-    pub accept: Vec<f32>,
-    pub step: Vec<f32>,
+    tbm: Vec<f32>,
+    /// Of each mask; not a number where no token was taken.
+    accept: Vec<f32>,
     pub ttfm: Vec<f32>,
     valid: usize,
     invalid: usize,
@@ -54,6 +54,24 @@ impl Tally {
     /// Nothing measured yet, of one grammar.
     pub fn of_one() -> Self {
         Self { grammars: 1, ..Self::default() }
+    }
+
+    /// A mask, and the token after it if one was taken.
+    pub fn step(&mut self, mask: f32, accept: Option<f32>) {
+        self.tbm.push(mask);
+        self.accept.push(accept.unwrap_or(f32::NAN));
+    }
+
+    fn accepts(&self) -> impl Iterator<Item = f32> {
+        self.accept.iter().copied().filter(|time| !time.is_nan())
+    }
+
+    fn steps(&self) -> impl Iterator<Item = f32> {
+        self.tbm
+            .iter()
+            .zip(&self.accept)
+            .map(|(mask, accept)| mask + accept)
+            .filter(|time| !time.is_nan())
     }
 
     pub fn refuse(&mut self, id: &str, reason: String) {
@@ -75,7 +93,6 @@ impl Tally {
         self.refused.extend(other.refused);
         self.tbm.extend(other.tbm);
         self.accept.extend(other.accept);
-        self.step.extend(other.step);
         self.ttfm.extend(other.ttfm);
         self.valid += other.valid;
         self.invalid += other.invalid;
@@ -84,25 +101,27 @@ impl Tally {
     }
 
     fn to_json(&self) -> Value {
+        // Before the summaries, which take memory of their own.
+        let peak = peak_mb();
         json!({
             "grammars": self.grammars,
             "refused_pct": percent(self.refused.len(), self.grammars),
             "valid_rejected_pct": percent(self.valid_rejected.len(), self.valid),
             "invalid_accepted_pct": percent(self.invalid_accepted.len(), self.invalid),
-            "tbm": Summary::of(&self.tbm).to_json(),
-            "accept": Summary::of(&self.accept).to_json(),
-            "step": Summary::of(&self.step).to_json(),
-            "ttfm": Summary::of(&self.ttfm).to_json(),
-            "peak_mb": peak_mb(),
+            "tbm": Summary::of(self.tbm.iter().copied()).to_json(),
+            "accept": Summary::of(self.accepts()).to_json(),
+            "step": Summary::of(self.steps()).to_json(),
+            "ttfm": Summary::of(self.ttfm.iter().copied()).to_json(),
+            "peak_mb": peak,
         })
     }
 
     fn rows(&self) -> [(&'static str, Summary); 4] {
         [
-            ("tbm", Summary::of(&self.tbm)),
-            ("accept", Summary::of(&self.accept)),
-            ("step", Summary::of(&self.step)),
-            ("ttfm", Summary::of(&self.ttfm)),
+            ("tbm", Summary::of(self.tbm.iter().copied())),
+            ("accept", Summary::of(self.accepts())),
+            ("step", Summary::of(self.steps())),
+            ("ttfm", Summary::of(self.ttfm.iter().copied())),
         ]
     }
 }
@@ -127,8 +146,8 @@ const NAMES: [&str; 6] = ["avg", "p50", "p90", "p99", "p99_9", "max"];
 struct Summary([f64; 6]);
 
 impl Summary {
-    fn of(samples: &[f32]) -> Self {
-        let mut sorted = samples.to_vec();
+    fn of(samples: impl Iterator<Item = f32>) -> Self {
+        let mut sorted: Vec<f32> = samples.collect();
         sorted.sort_unstable_by(f32::total_cmp);
         let Some(&max) = sorted.last() else { return Self::default() };
         let at = |share: f64| {
@@ -181,6 +200,7 @@ impl Report {
     }
 
     pub fn to_text(&self) -> String {
+        let peak = peak_mb();
         let mut text = format!("{} grammars, {} skipped\n", self.ours.grammars, self.skipped);
         text += &verdicts("ours", &self.ours);
         if let Some(peer) = &self.peer {
@@ -199,7 +219,7 @@ impl Report {
                 text += &table_row(&format!("{name} ratio"), ratios[index].1, 3);
             }
         }
-        text += &format!("peak memory {:.0} MB\n", peak_mb());
+        text += &format!("peak memory {peak:.0} MB\n");
         text
     }
 }
@@ -236,8 +256,8 @@ fn verdicts(name: &str, tally: &Tally) -> String {
 /// One grammar's figures on a line.
 pub fn line(id: &str, ours: &Tally, peer: Option<&Tally>) -> String {
     let figures = |tally: &Tally| {
-        let [avg, p50, _, p99, _, max] = Summary::of(&tally.tbm).0;
-        let [step, ..] = Summary::of(&tally.step).0;
+        let [avg, p50, _, p99, _, max] = Summary::of(tally.tbm.iter().copied()).0;
+        let [step, ..] = Summary::of(tally.steps()).0;
         let ttfm = tally.ttfm.first().copied().unwrap_or_default();
         format!(
             "{avg:8.2} avg {p50:7.2} p50 {p99:8.1} p99 {max:8.1} max {step:8.2} step {ttfm:8.0} ttfm"

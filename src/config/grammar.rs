@@ -10,6 +10,9 @@ use super::check::Problems;
 pub struct GrammarConfig {
     /// Text that a grammar leaves no choice about is appended without sampling. Default true.
     pub forced_runs: bool,
+    /// Schemas that do not say `strict` themselves are refused where they cannot be followed exactly;
+    /// otherwise such keywords are left out, which the answer and the log say. Default true.
+    pub strict: bool,
     /// Text of one grammar. Bytes, default 524288, 1024 to 67108864.
     pub source_bytes_max: u64,
     /// How long compiling one grammar may take. Default 2000, 1 to 600000.
@@ -29,6 +32,7 @@ impl Default for GrammarConfig {
     fn default() -> Self {
         Self {
             forced_runs: true,
+            strict: true,
             source_bytes_max: 512 << 10,
             compile_deadline_ms: 2000,
             compile_steps_max: 10_000_000,

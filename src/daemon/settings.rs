@@ -45,6 +45,7 @@ pub(super) fn http(config: &Config) -> Result<HttpSettings, ConfigError> {
         limits: RequestLimits {
             max_requests: limits.max_sessions as usize + limits.max_queued as usize,
             choices_max: limits.max_choices,
+            strict_schemas: config.grammar.strict,
             answer_tokens_max: match limits.max_answer_tokens {
                 0 => None,
                 tokens => Some(tokens),

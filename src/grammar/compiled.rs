@@ -100,7 +100,8 @@ impl CompiledGrammar {
             return Err(LimitError::Source { bytes, max }.into());
         }
         let Parsed { pool, root, relaxed } = source::parse(source, vocabulary, fuel)?;
-        let grammar = Self::from_rules(pool, root, vocabulary, limits, fuel)?;
+        let grammar = Self::from_rules(pool, root, vocabulary, limits, fuel)
+            .map_err(|error| source.told_of_its_parts(error))?;
         let relaxed = grammar.relaxed.set(relaxed.into());
         debug_assert!(relaxed.is_ok(), "nobody else knows the grammar yet");
         Ok(grammar)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::automaton::{Automaton, Config, DEAD, START};
+use super::automaton::{Automaton, Config, ConfigId, DEAD, START};
 use super::compiled::CompiledGrammar;
 use super::distinct::Mark;
 use super::error::MatchError;
@@ -173,11 +173,19 @@ pub fn sample(
 ) -> Option<Vec<u8>> {
     let generation = grammar.generation();
     let automaton = &generation.automaton;
+    let vocabulary = grammar.vocabulary();
+    let mut keys = grammar.distinct_keys();
     let mut fuel = Fuel::new(grammar.limits().walk_steps_max);
     let mut text = Vec::new();
     let mut at = START;
     loop {
         let config = automaton.config(at);
+        let mut repeats_key = |byte: u8| {
+            keys.as_mut().is_some_and(|keys| {
+                let mark = Mark::of(automaton, config, byte);
+                !keys.accept(&[byte], &[mark], vocabulary.quoted.get(vocabulary))
+            })
+        };
         let is_over = text.len() >= bytes_max;
         let bytes: Vec<u8> = (0..=255).filter(|&byte| config.is_alive_on(byte)).collect();
         if config.accepting && (is_over || bytes.is_empty() || random(4) == 0) {
@@ -187,10 +195,23 @@ pub fn sample(
         for byte in bytes {
             steps.push((byte, automaton.edge(config, byte, &mut fuel).ok()?.to));
         }
-        if is_over {
-            steps.retain(|&(_, to)| automaton.config(to).finish_bytes < config.finish_bytes);
+        let nearer = |&(_, to): &(u8, ConfigId)| {
+            !is_over || automaton.config(to).finish_bytes < config.finish_bytes
+        };
+        let (mut steps, mut others): (Vec<_>, Vec<_>) = steps.into_iter().partition(nearer);
+        if steps.is_empty() {
+            others.clear();
         }
-        if let Some(&(byte, to)) = (!steps.is_empty()).then(|| &steps[random(steps.len())]) {
+        // A key that would come a second time goes on, away from the end.
+        let mut step = None;
+        while let Some(from) = [&mut steps, &mut others].into_iter().find(|from| !from.is_empty()) {
+            let drawn = from.swap_remove(random(from.len()));
+            if !repeats_key(drawn.0) {
+                step = Some(drawn);
+                break;
+            }
+        }
+        if let Some((byte, to)) = step {
             text.push(byte);
             at = to;
             continue;

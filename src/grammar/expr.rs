@@ -196,7 +196,7 @@ pub struct Members {
     pub quoted: bool,
     /// What keys there may be.
     pub rules: MemberRules,
-    /// The whitespace in each place between its parts.
+    /// The whitespace in each place between its parts; it has no repetition that is counted.
     pub gap: ExprId,
 }
 

@@ -5,7 +5,7 @@ use super::expr::{CharSet, ExprId, ExprPool};
 /// Whitespace of any kind, at most so many characters.
 pub(crate) fn any(pool: &mut ExprPool, characters_max: u32) -> ExprId {
     let white = pool.chars(CharSet::new([(0x20, 0x20), (0x9, 0xA), (0xD, 0xD)]));
-    pool.repeat(white, 0, Some(characters_max))
+    at_most(pool, white, characters_max)
 }
 
 /// Whitespace as it is usually written: none, a space, or one or two line breaks and then spaces
@@ -36,11 +36,17 @@ fn line_breaks(characters_max: u32) -> impl Iterator<Item = (&'static [u8], u32)
         .filter_map(move |(text, length)| Some((text, characters_max.checked_sub(length)?)))
 }
 
-/// Spaces and tabs: written so that fewer are a part of more.
+/// Spaces and tabs.
 fn blanks(pool: &mut ExprPool, characters_max: u32) -> ExprId {
     let blank = pool.chars(CharSet::new([(0x20, 0x20), (0x9, 0x9)]));
-    (0..characters_max).fold(ExprPool::EMPTY, |fewer, _| {
-        let more = pool.seq(&[blank, fewer]);
+    at_most(pool, blank, characters_max)
+}
+
+/// A character at most so many times: written out, so that fewer are a part of more, and without a
+/// count that a state would have to carry along.
+fn at_most(pool: &mut ExprPool, character: ExprId, max: u32) -> ExprId {
+    (0..max).fold(ExprPool::EMPTY, |fewer, _| {
+        let more = pool.seq(&[character, fewer]);
         pool.optional(more)
     })
 }

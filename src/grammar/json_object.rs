@@ -1,7 +1,6 @@
 //! One JSON object, as JSON defines it, with bounded whitespace.
 
 use super::expr::{CharSet, ExprId, ExprPool, RuleId};
-use super::gap;
 
 /// Whitespace characters in one place, at most: a constrained model otherwise pads for ever.
 const GAP_CHARACTERS_MAX: u32 = 20;
@@ -23,7 +22,7 @@ pub(crate) fn rules(pool: &mut ExprPool) -> RuleId {
     let any_value = pool.alt(&[objects, arrays, strings, number, words]);
     pool.define(value, any_value);
 
-    let gap = gap::any(pool, GAP_CHARACTERS_MAX);
+    let gap = gap(pool);
     let values = pool.call(value);
     let colon = pool.literal(b":");
     let member = pool.seq(&[strings, gap, colon, gap, values, gap]);
@@ -33,6 +32,11 @@ pub(crate) fn rules(pool: &mut ExprPool) -> RuleId {
     let array_body = bracketed(pool, b"[", element, b"]", gap);
     pool.define(array, array_body);
     object
+}
+
+fn gap(pool: &mut ExprPool) -> ExprId {
+    let white = pool.chars(CharSet::new([(0x20, 0x20), (0x9, 0xA), (0xD, 0xD)]));
+    pool.repeat(white, 0, Some(GAP_CHARACTERS_MAX))
 }
 
 /// `open`, any number of comma-separated `item`s (which end with a gap), `close`.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::error::GrammarError;
 use super::expr::{ExprId, ExprPool, RuleId};
-use super::json_schema::{self, Dialect, Relaxed, SchemaOptions};
+use super::json_schema::{self, Dialect, Relaxed, SchemaError, SchemaOptions};
 use super::limits::Fuel;
 use super::structural_tag::{self, StructuralTag};
 use super::vocabulary::GrammarVocabulary;
@@ -41,6 +41,18 @@ impl GrammarSource {
             Self::JsonSchema { schema, .. } => schema.len(),
             Self::JsonObject => 0,
             Self::StructuralTag(tag) => tag.bytes(),
+        }
+    }
+
+    /// An error of its rules, told of what they come from: a schema's are named by its pointers.
+    pub(super) fn told_of_its_parts(&self, error: GrammarError) -> GrammarError {
+        match (self, error) {
+            (Self::JsonSchema { .. }, GrammarError::MatchesNothing { rule }) => {
+                let pointer = rule.unwrap_or_else(|| "#".to_owned());
+                let reason = "no value satisfies it that ends".to_owned();
+                SchemaError::Unsatisfiable { pointer, reason }.into()
+            }
+            (_, error) => error,
         }
     }
 }

@@ -66,6 +66,8 @@ pub struct RequestLimits {
     pub answer_tokens_max: Option<u32>,
     /// The sampler of a request that names nothing.
     pub sampling: SamplingParams,
+    /// Whether a schema that does not say `strict` itself is.
+    pub strict_schemas: bool,
     /// Stop strings.
     pub stop_strings_max: usize,
     /// Bytes of one stop string.
@@ -124,6 +126,7 @@ impl Default for RequestLimits {
             completion_max_tokens_default: 16,
             answer_tokens_max: None,
             sampling: SamplingParams::default(),
+            strict_schemas: true,
             stop_strings_max: 4,
             stop_bytes_max: 1024,
             stop_token_ids_max: 128,

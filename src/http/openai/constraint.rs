@@ -60,8 +60,12 @@ pub struct Compiled {
 }
 
 /// Takes every field that constrains the answer. At most one of them may be set. `has_functions`:
-/// calls are held to their schemas.
-pub fn take(f: &mut Fields, has_functions: bool) -> Result<ConstraintFields, ApiError> {
+/// calls are held to their schemas. `strict`: whether schemas are that do not say so themselves.
+pub fn take(
+    f: &mut Fields,
+    has_functions: bool,
+    strict: bool,
+) -> Result<ConstraintFields, ApiError> {
     let mut found: Vec<(String, GrammarSource)> = Vec::new();
     for (name, as_source) in [
         ("grammar", GrammarSource::Gbnf as fn(String) -> GrammarSource),
@@ -75,7 +79,7 @@ pub fn take(f: &mut Fields, has_functions: bool) -> Result<ConstraintFields, Api
     if let Some(choices) = f.list("guided_choice")?.filter(|choices| !choices.is_empty()) {
         found.push((f.param("guided_choice"), choice(choices, "guided_choice")?));
     }
-    let schemas = SchemaFields::take(f)?;
+    let schemas = SchemaFields::take(f, strict)?;
     for name in ["guided_json", "json_schema"] {
         if let Some(value) = f.take(name) {
             let text = schema::text(value, name)?;
@@ -189,7 +193,7 @@ fn structural_tag(
     param: &str,
     schemas: SchemaFields,
 ) -> Result<GrammarSource, ApiError> {
-    let tag = StructuralTag::read(text, param, schemas.options(true));
+    let tag = StructuralTag::read(text, param, schemas.usual_options());
     let tag = tag.map_err(|error| ApiError::invalid(error.place.clone(), error.to_string()))?;
     Ok(GrammarSource::StructuralTag(Arc::new(tag)))
 }
@@ -254,7 +258,7 @@ impl ConstraintRequest {
             GrammarSource::JsonSchema { schema, .. } => *schema = text.to_owned(),
             GrammarSource::StructuralTag(tag) => {
                 // It has been read before: only digits differ.
-                let options = fields.options(true);
+                let options = fields.schemas.usual_options();
                 if let Ok(sent) = StructuralTag::read(text, &self.param, options) {
                     *tag = Arc::new(sent);
                 }

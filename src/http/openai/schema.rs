@@ -13,8 +13,10 @@ use crate::grammar::json_schema::SchemaOptions;
 use crate::http::error::ApiError;
 
 /// How all schemas of a request are followed, as its fields say.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct SchemaFields {
+    /// Unless a schema says otherwise.
+    strict: bool,
     any_order: bool,
     compact: bool,
     any_whitespace: bool,
@@ -23,8 +25,9 @@ pub(super) struct SchemaFields {
 }
 
 impl SchemaFields {
-    /// Takes `property_order` and `json_whitespace`.
-    pub(super) fn take(f: &mut Fields) -> Result<Self, ApiError> {
+    /// Takes `property_order` and `json_whitespace`. `strict`: whether schemas are that do not say so
+    /// themselves.
+    pub(super) fn take(f: &mut Fields, strict: bool) -> Result<Self, ApiError> {
         let order = one_of(f, "property_order", &["declared", "any"])?;
         let whitespace = one_of(f, "json_whitespace", &["usual", "compact", "bounded"])?;
         let given = match (order, whitespace) {
@@ -33,7 +36,7 @@ impl SchemaFields {
             (None, None) => None,
         };
         let (compact, any_whitespace) = (whitespace == Some(1), whitespace == Some(2));
-        Ok(Self { any_order: order == Some(1), compact, any_whitespace, given })
+        Ok(Self { strict, any_order: order == Some(1), compact, any_whitespace, given })
     }
 
     /// Refuses the fields where no schema uses them. `has_functions`: arguments follow schemas.
@@ -60,7 +63,12 @@ impl SchemaFields {
 
     /// A schema of the request; `strict` as it says itself.
     pub(super) fn source(&self, schema: String, strict: Option<bool>) -> GrammarSource {
-        GrammarSource::JsonSchema { schema, options: self.options(strict.unwrap_or(true)) }
+        GrammarSource::JsonSchema { schema, options: self.options(strict.unwrap_or(self.strict)) }
+    }
+
+    /// How a schema is followed that does not say whether it is strict.
+    pub(super) fn usual_options(&self) -> SchemaOptions {
+        self.options(self.strict)
     }
 
     /// How a schema is followed that is strict or not.

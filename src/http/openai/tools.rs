@@ -40,12 +40,13 @@ enum Choice {
     },
 }
 
-/// Takes `tools`, `tool_choice` and `parallel_tool_calls`.
-pub fn take(f: &mut Fields) -> Result<Tools, ApiError> {
+/// Takes `tools`, `tool_choice` and `parallel_tool_calls`. `strict`: whether functions are that do
+/// not say so themselves.
+pub fn take(f: &mut Fields, strict: bool) -> Result<Tools, ApiError> {
     let tools = f.list("tools")?.unwrap_or_default();
     let mut functions: Vec<Function> = Vec::with_capacity(tools.len());
     for (i, tool) in tools.iter().enumerate() {
-        let function = function(tool, &format!("tools[{i}]"))?;
+        let function = function(tool, &format!("tools[{i}]"), strict)?;
         let name = &function.name;
         if functions.iter().any(|earlier| earlier.name == *name) {
             let param = format!("tools[{i}].function.name");
@@ -71,7 +72,7 @@ pub fn take(f: &mut Fields) -> Result<Tools, ApiError> {
 }
 
 /// The function that a tool is.
-fn function(tool: &Value, path: &str) -> Result<Function, ApiError> {
+fn function(tool: &Value, path: &str, strict: bool) -> Result<Function, ApiError> {
     let mut tool = Fields::nested(tool.clone(), path)?;
     let kind_param = tool.param("type");
     match tool.string("type")?.as_deref() {
@@ -87,7 +88,7 @@ fn function(tool: &Value, path: &str) -> Result<Function, ApiError> {
     let parameters = parameters.unwrap_or_else(
         || json!({"type": "object", "properties": {}, "additionalProperties": false}),
     );
-    let strict = function.boolean("strict")?.unwrap_or(true);
+    let strict = function.boolean("strict")?.unwrap_or(strict);
     let options = SchemaOptions { strict, ..SchemaOptions::default() };
     if !schema::may_be_object(&parameters) {
         let message = format!("`{place}` must be the schema of an object: arguments are one");
@@ -199,7 +200,7 @@ mod tests {
     use super::*;
 
     fn of(body: Value) -> Result<Tools, ApiError> {
-        take(&mut Fields::nested(body, "").unwrap())
+        take(&mut Fields::nested(body, "").unwrap(), true)
     }
 
     fn tool(name: &str) -> Value {

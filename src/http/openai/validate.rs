@@ -36,7 +36,7 @@ impl Checks<'_> {
     pub fn chat(&self, body: Map<String, Value>) -> Result<ChatRequest, ApiError> {
         let mut f = Fields::root(body);
         self.model_name(&mut f)?;
-        let mut tools = tools::take(&mut f)?;
+        let mut tools = tools::take(&mut f, self.limits.strict_schemas)?;
         let separate_reasoning = separate_reasoning(&mut f)?;
         unsupported::check(&mut f)?;
         if f.boolean("echo")? == Some(true) {
@@ -118,7 +118,7 @@ impl Checks<'_> {
             return Err(ApiError::invalid("min_tokens", message));
         }
         let stop = self.stop(f)?;
-        let held = constraint::take(f, has_functions)?;
+        let held = constraint::take(f, has_functions, self.limits.strict_schemas)?;
         let stream = stream(f)?;
         let unknown = std::mem::replace(f, Fields::root(Map::new())).left();
         Ok(CommonFields {

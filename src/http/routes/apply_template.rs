@@ -17,7 +17,7 @@ pub async fn apply_template(
     state: Data<HttpState>,
 ) -> Result<HttpResponse, ApiError> {
     with_body(request, payload, state, |model, _, mut f| {
-        let tools = tools::take(&mut f)?;
+        let tools = tools::take(&mut f, true)?;
         let mut conversation = validate::conversation(&mut f)?;
         conversation.tools = tools.shown;
         Ok(json!({"prompt": convert::render(model, &conversation)?}))
