@@ -49,8 +49,8 @@ impl GrammarSource {
         match (self, error) {
             (Self::JsonSchema { .. }, GrammarError::MatchesNothing { rule }) => {
                 let pointer = rule.unwrap_or_else(|| "#".to_owned());
-                let reason = "no value satisfies it that ends".to_owned();
-                SchemaError::Unsatisfiable { pointer, reason }.into()
+                let reason = "its demands contradict each other, or lead back to it without end";
+                SchemaError::Unsatisfiable { pointer, reason: reason.to_owned() }.into()
             }
             (_, error) => error,
         }
