@@ -13,7 +13,7 @@ use super::graph::Graph;
 use super::json::Json;
 use super::keywords;
 use super::languages::Languages;
-use super::number::NumberOptions;
+use super::number::{IntegerSpelling, NumberOptions};
 use super::shape::Shapes;
 use super::shaper::Shaper;
 use super::validate::Validator;
@@ -35,7 +35,8 @@ pub struct SchemaOptions {
     /// Whitespace is a space, or one or two line breaks with an indentation; otherwise it is of any
     /// kind.
     pub usual_whitespace: bool,
-    /// Integers are written without point and exponent, and zero has no sign.
+    /// Integers are written without point and exponent, unless all that are allowed are too long for
+    /// that, and zero has no sign.
     pub plain_integers: bool,
 }
 
@@ -64,6 +65,7 @@ pub struct Document {
     memo: FxHashMap<Conj, Arc<Shapes>>,
     relaxed: Vec<Relaxed>,
     strict: bool,
+    integers: IntegerSpelling,
 }
 
 impl Document {
@@ -73,20 +75,25 @@ impl Document {
         options: &SchemaOptions,
         fuel: &mut Fuel<'_>,
     ) -> Result<Self, SchemaError> {
-        let mut graph = keywords::compile(text, fuel)?;
-        graph.plain_integers |= options.plain_integers;
+        let graph = keywords::compile(text, fuel)?;
+        let integers = match (graph.plain_integers, options.plain_integers) {
+            (true, _) => IntegerSpelling::Plain,
+            (false, true) => IntegerSpelling::MostlyPlain,
+            (false, false) => IntegerSpelling::Any,
+        };
         Ok(Self {
             graph,
             languages: Languages::default(),
             memo: FxHashMap::default(),
             relaxed: Vec::new(),
             strict: options.strict,
+            integers,
         })
     }
 
     /// How numbers may be written.
     pub(super) fn number_options(&self) -> NumberOptions {
-        NumberOptions { plain_integers: self.graph.plain_integers, ..NumberOptions::default() }
+        NumberOptions { integers: self.integers, ..NumberOptions::default() }
     }
 
     /// What the answer satisfies.

@@ -60,7 +60,7 @@ pub use error::{Relaxed, SchemaError};
 pub use format_name::Format;
 pub use json::Json;
 pub use lower::rules_into;
-pub use number::{NumberError, NumberOptions};
+pub use number::{IntegerSpelling, NumberError, NumberOptions};
 pub use shape::{
     ArrayShape, Bound, Contains, FreeRule, NumberSet, ObjectShape, Presence, Property, Shapes,
     StringSet,

@@ -38,14 +38,27 @@ use crate::grammar::{Fuel, LimitError};
 pub struct NumberOptions {
     /// Most significant digits, where no bound needs more: 1 to 64.
     pub digits_max: u8,
-    /// Integers have neither a point nor an exponent, and zero has no sign: in draft 4 it is the
-    /// text that makes an integer, and readers take `-0` for another number.
-    pub plain_integers: bool,
+    /// How integers may be written.
+    pub integers: IntegerSpelling,
+}
+
+/// How integers may be written. Plain ones have neither a point nor an exponent, and zero has no
+/// sign.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum IntegerSpelling {
+    /// As any number.
+    #[default]
+    Any,
+    /// Plainly, unless all that may come are too long for that.
+    MostlyPlain,
+    /// Plainly: in draft 4 it is the text that makes an integer, and readers take `-0` for another
+    /// number.
+    Plain,
 }
 
 impl Default for NumberOptions {
     fn default() -> Self {
-        Self { digits_max: DIGITS_MAX_DEFAULT, plain_integers: false }
+        Self { digits_max: DIGITS_MAX_DEFAULT, integers: IntegerSpelling::Any }
     }
 }
 
@@ -133,9 +146,12 @@ impl NumberSet {
                 language = language.difference(&only, fuel)?;
             }
         }
-        let plain = options.plain_integers && self.integer;
+        let plain = self.integer && options.integers != IntegerSpelling::Any;
         if plain {
-            language = language.intersect(&explore(&PlainIntegers, fuel)?, fuel)?;
+            let plainly = language.intersect(&explore(&PlainIntegers, fuel)?, fuel)?;
+            if options.integers == IntegerSpelling::Plain || !plainly.is_never() {
+                language = plainly;
+            }
         }
         if machine.divisors.is_empty() && self.excluded.is_empty() && !plain {
             return Ok(language);

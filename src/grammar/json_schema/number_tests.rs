@@ -436,8 +436,11 @@ fn longer_numbers_are_an_option() {
 
 #[test]
 fn integers_of_draft_4_are_plain() {
-    let options = NumberOptions { plain_integers: true, ..NumberOptions::default() };
-    let language = |set: NumberSet| set.language(&options, &mut Fuel::new(1_000_000)).unwrap();
+    let options = |integers| NumberOptions { integers, ..NumberOptions::default() };
+    let spelled = |set: NumberSet, integers| {
+        set.language(&options(integers), &mut Fuel::new(1_000_000)).unwrap()
+    };
+    let language = |set: NumberSet| spelled(set, IntegerSpelling::Plain);
     let all = language(integers("", ""));
     assert!(["0", "7", "-7", "10", "-120"].iter().all(|text| all.accepts(text)));
     assert!(["-0", "1.0", "0.0", "1e1", "-", "", "01"].iter().all(|text| !all.accepts(text)));
@@ -445,6 +448,11 @@ fn integers_of_draft_4_are_plain() {
     assert!(["-3", "0", "12"].iter().all(|text| some.accepts(text)));
     assert!(["-4", "13", "12.0"].iter().all(|text| !some.accepts(text)));
     assert!(language(numbers("", "")).accepts("-0.0"));
+    let huge = || integers("1e40", "");
+    assert!(language(huge()).is_never());
+    assert!(spelled(huge(), IntegerSpelling::MostlyPlain).accepts("1e40"));
+    let mostly = spelled(integers("", ""), IntegerSpelling::MostlyPlain);
+    assert!(mostly.accepts("12") && !mostly.accepts("12.0") && !mostly.accepts("1e1"));
 }
 
 #[test]
