@@ -448,9 +448,9 @@ fn integers_of_draft_4_are_plain() {
     assert!(["-3", "0", "12"].iter().all(|text| some.accepts(text)));
     assert!(["-4", "13", "12.0"].iter().all(|text| !some.accepts(text)));
     assert!(language(numbers("", "")).accepts("-0.0"));
-    let huge = || integers("1e40", "");
+    let huge = || integers("1e300", "");
     assert!(language(huge()).is_never());
-    assert!(spelled(huge(), IntegerSpelling::MostlyPlain).accepts("1e40"));
+    assert!(spelled(huge(), IntegerSpelling::MostlyPlain).accepts("1e300"));
     let mostly = spelled(integers("", ""), IntegerSpelling::MostlyPlain);
     assert!(mostly.accepts("12") && !mostly.accepts("12.0") && !mostly.accepts("1e1"));
 }
