@@ -39,10 +39,10 @@ const UNROLLED_NODES_MAX: u32 = 16;
 const NODES_EXPECTED: usize = 1_024;
 /// Depth of expressions within expressions, rules that are copied included.
 const DEPTH_MAX: u32 = 600;
-/// Switches side by side that may become one.
-const MERGED_MAX: usize = 8;
 /// Depth from which rules are called even if they are small, so that chains of rules end.
 const INLINE_DEPTH_MAX: u32 = 40;
+/// Switches side by side that may become one.
+const MERGED_MAX: usize = 8;
 
 /// Lowers what `root` matches.
 pub(crate) fn lower(

@@ -54,7 +54,6 @@ impl SseBody {
     /// Writes what is ready; stops at the end of the stream, at `WRITE_BYTES`, or when nothing is.
     fn fill(&mut self, cx: &mut Context<'_>) {
         while self.out.len() < WRITE_BYTES {
-            self.out.reserve(CHUNK_BYTES);
             let Some(frames) = &mut self.frames else { return };
             let frame = match self.first.take() {
                 Some(frame) => Some(frame),
@@ -71,6 +70,7 @@ impl SseBody {
     }
 
     fn take(&mut self, frame: Option<Frame>) -> Result<(), ApiError> {
+        self.out.reserve(CHUNK_BYTES);
         let Some(frame) = frame else {
             tracing::error!("the sessions ended without finishing the stream");
             return Err(ApiError::Internal);

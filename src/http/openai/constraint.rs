@@ -193,7 +193,7 @@ fn structural_tag(
     param: &str,
     schemas: SchemaFields,
 ) -> Result<GrammarSource, ApiError> {
-    let tag = StructuralTag::read(text, param, schemas.usual_options());
+    let tag = StructuralTag::read(text, param, schemas.default_options());
     let tag = tag.map_err(|error| ApiError::invalid(error.place.clone(), error.to_string()))?;
     Ok(GrammarSource::StructuralTag(Arc::new(tag)))
 }
@@ -258,7 +258,7 @@ impl ConstraintRequest {
             GrammarSource::JsonSchema { schema, .. } => *schema = text.to_owned(),
             GrammarSource::StructuralTag(tag) => {
                 // It has been read before: only digits differ.
-                let options = fields.schemas.usual_options();
+                let options = fields.schemas.default_options();
                 if let Ok(sent) = StructuralTag::read(text, &self.param, options) {
                     *tag = Arc::new(sent);
                 }

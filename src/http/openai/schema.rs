@@ -67,7 +67,7 @@ impl SchemaFields {
     }
 
     /// How a schema is followed that does not say whether it is strict.
-    pub(super) fn usual_options(&self) -> SchemaOptions {
+    pub(super) fn default_options(&self) -> SchemaOptions {
         self.options(self.strict)
     }
 
