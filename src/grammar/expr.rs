@@ -70,6 +70,11 @@ impl CharSet {
         Self::new([(0, CHAR_MAX)])
     }
 
+    /// Whether all characters of the set are ASCII.
+    pub(crate) fn is_ascii(&self) -> bool {
+        self.0.last().is_none_or(|&(_, high)| high < 0x80)
+    }
+
     /// Every character that is not in this set.
     pub fn complement(&self) -> Self {
         let mut ranges = Vec::with_capacity(self.0.len() + 1);

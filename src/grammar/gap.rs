@@ -42,10 +42,12 @@ fn blanks(pool: &mut ExprPool, characters_max: u32) -> ExprId {
     at_most(pool, blank, characters_max)
 }
 
-/// A character at most so many times: written out, so that fewer are a part of more, and without a
-/// count that a state would have to carry along.
+/// A character at most so many times. That many are written out, and more one by one: never counted,
+/// since a state would have to carry the count along.
 fn at_most(pool: &mut ExprPool, character: ExprId, max: u32) -> ExprId {
-    (0..max).fold(ExprPool::EMPTY, |fewer, _| {
+    const TOGETHER: u32 = 8;
+    let together = pool.repeat(character, 0, Some(max.min(TOGETHER)));
+    (TOGETHER..max).fold(together, |fewer, _| {
         let more = pool.seq(&[character, fewer]);
         pool.optional(more)
     })

@@ -206,6 +206,8 @@ struct Lowering<'p, 'f> {
     facts: RuleFacts,
     costs: Costs,
     made: Made,
+    /// Where one more round of a body starts, by what comes after all and where the others start.
+    rounds: FxHashMap<(ExprId, NodeId, NodeId), NodeId>,
     /// Role of the nodes that are being made.
     role: Role,
     pending: Vec<RuleId>,
@@ -227,6 +229,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
             facts,
             costs,
             made,
+            rounds: FxHashMap::default(),
             role: Role::Plain,
             pending: Vec::new(),
             nodes_max: limits.nodes_max,
@@ -421,6 +424,16 @@ impl<'p, 'f> Lowering<'p, 'f> {
 
     /// The node that matches `expr` and then goes on at `next`.
     fn lower(&mut self, expr: ExprId, next: NodeId) -> Result<NodeId, GrammarError> {
+        // Equal switches are one node without being remembered here.
+        match self.pool.get(expr) {
+            Expr::Empty => return Ok(next),
+            &Expr::Byte(low, high) => return Ok(self.switch(&[Arm { low, high, next }])?),
+            Expr::Chars(set) if set.is_ascii() => {
+                let arms: SmallVec<[Arm; 8]> = switches::ascii_arms(set, next).collect();
+                return Ok(self.switch(&arms)?);
+            }
+            _ => {}
+        }
         if let Some(&node) = self.made.lowered.get(&(expr, next)) {
             return Ok(node);
         }
@@ -535,17 +548,32 @@ impl<'p, 'f> Lowering<'p, 'f> {
                 self.set_split(again, &[round, next]);
                 again
             }
-            Some(max) => {
-                let mut node = next;
-                for _ in min..max {
-                    let round = self.lower(body, node)?;
-                    node = self.split(&[round, next])?;
-                }
-                node
-            }
+            Some(max) => self.lower_at_most(body, max - min, next)?,
         };
         for _ in 0..min {
             node = self.lower(body, node)?;
+        }
+        Ok(node)
+    }
+
+    /// Up to `max` rounds. What fewer of them made is a part of what more do.
+    fn lower_at_most(
+        &mut self,
+        body: ExprId,
+        max: u32,
+        next: NodeId,
+    ) -> Result<NodeId, GrammarError> {
+        let mut node = next;
+        for _ in 0..max {
+            let fewer = node;
+            node = match self.rounds.get(&(body, next, fewer)) {
+                Some(&more) => more,
+                None => {
+                    let round = self.lower(body, fewer)?;
+                    self.split(&[round, next])?
+                }
+            };
+            self.rounds.insert((body, next, fewer), node);
         }
         Ok(node)
     }

@@ -53,6 +53,11 @@ pub(super) fn push_arm<L: AsMut<[Arm]> + Extend<Arm>>(arms: &mut L, arm: Arm) {
     }
 }
 
+/// The arms of a set that is all ASCII.
+pub(super) fn ascii_arms(set: &CharSet, next: NodeId) -> impl Iterator<Item = Arm> + '_ {
+    set.ranges().iter().map(move |&(low, high)| Arm { low: low as u8, high: high as u8, next })
+}
+
 impl Lowering<'_, '_> {
     pub(super) fn lower_literal(
         &mut self,
@@ -121,10 +126,8 @@ impl Lowering<'_, '_> {
         set: &CharSet,
         next: NodeId,
     ) -> Result<NodeId, LimitError> {
-        if set.ranges().iter().all(|&(_, high)| high < 0x80) {
-            let arms = set.ranges().iter();
-            let arms = arms.map(|&(low, high)| Arm { low: low as u8, high: high as u8, next });
-            return self.switch(&arms.collect::<SmallVec<[Arm; 8]>>());
+        if set.is_ascii() {
+            return self.switch(&ascii_arms(set, next).collect::<SmallVec<[Arm; 8]>>());
         }
         let mut sequences: Vec<Sequence> = Vec::new();
         for &(low, high) in set.ranges() {
