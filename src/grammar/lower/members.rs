@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::Lowering;
 use crate::grammar::error::GrammarError;
-use crate::grammar::expr::{ExprPool, Members};
+use crate::grammar::expr::{ExprId, ExprPool, Members};
 use crate::grammar::members::{KeyId, Outside, Progresses};
 use crate::grammar::program::{Arm, NO_WAY, Node, NodeId, Program, Role};
 use crate::grammar::text::TextMachine;
@@ -55,7 +55,7 @@ impl Lowering<'_, '_> {
 
         self.role = Role::ToHub { machine, is_first: false };
         let hub = self.reserve(0);
-        let after_value = self.lower(members.gap, hub)?;
+        let after_value = self.lower_gap(members.gap, hub)?;
         let mut member_nodes = Vec::with_capacity(members.values.len());
         let mut colons: FxHashMap<NodeId, NodeId> = FxHashMap::default();
         for (key, value) in members.values.iter().enumerate() {
@@ -106,10 +106,21 @@ impl Lowering<'_, '_> {
         let ways = self.split(&[key, end])?;
         self.role = Role::ToHub { machine, is_first: true };
         let first_hub = self.push(Node::Hub { next: ways })?;
-        let start = self.lower(members.gap, first_hub)?;
+        let start = self.lower_gap(members.gap, first_hub)?;
         let start = self.lower_marked(&members.open, start)?;
         self.made.machines[machine as usize].set_nodes(first_node..self.made.nodes.len() as NodeId);
         Ok(start)
+    }
+
+    /// Whitespace that a hub comes after, as a rule of its own: one for all objects.
+    fn lower_gap(&mut self, gap: ExprId, hub: NodeId) -> Result<NodeId, GrammarError> {
+        if gap == ExprPool::EMPTY {
+            return Ok(hub);
+        }
+        let before = std::mem::take(&mut self.role);
+        let start = self.lower(gap, Program::RETURN)?;
+        self.role = before;
+        Ok(self.push(Node::Call { start, next: hub })?)
     }
 
     /// What comes after a key: the colon, and the value that starts at a node. The colon with its
