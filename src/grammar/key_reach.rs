@@ -1,20 +1,23 @@
 //! Which keys an object's key may become from where it is: found out when an answer first comes to
 //! a key of the object.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexSet;
 use smallvec::SmallVec;
 
 use super::error::LimitError;
+use super::grouped::Grouped;
 use super::limits::Fuel;
 use super::members::{KeyId, KeySet, insert};
 use super::program::{NO_WAY, Node, NodeId, Program, Role};
+use super::regular::DfaArm;
 use super::text::TextMachine;
 
 /// For each state of the key: the keys that it may become, ascending, and the least bytes to their
 /// ends.
-type Reaches = Vec<Box<[(KeyId, u32)]>>;
+type Reaches = Grouped<(KeyId, u32)>;
 
 /// States times keys from which on what they become is paid for when the grammar is compiled.
 const LATER_MAX: usize = 1 << 18;
@@ -73,8 +76,7 @@ impl Keys {
 
     /// Bytes of memory that it takes to know what states may become, about.
     pub(super) fn memory_bytes(&self) -> usize {
-        let lists = self.reaches.get().map_or(&[][..], Vec::as_slice);
-        lists.iter().map(|list| list.len() * size_of::<(KeyId, u32)>() + 16).sum()
+        self.reaches.get().map_or(0, Grouped::bytes)
     }
 
     /// Whether each state of the key may become one of some keys.
@@ -89,44 +91,40 @@ fn find_reaches(
     quote: u32,
     pay: &mut dyn FnMut(u32) -> Result<(), LimitError>,
 ) -> Result<Reaches, LimitError> {
-    let mut users: Vec<Vec<(u32, u32)>> = vec![Vec::new(); keys.states.len()];
+    let mut users: Vec<(u32, (u32, u32))> = Vec::with_capacity(2 * keys.states.len());
     let mut ends: Vec<(KeyId, u32)> = Vec::new();
     for (from, state) in keys.states.iter().enumerate() {
-        for arm in &state.arms {
-            let bytes = keys.spelling.least_bytes(arm.low, arm.high);
-            users[arm.next as usize].push((from as u32, bytes));
-        }
+        let bytes = |arm: &DfaArm| keys.spelling.least_bytes(arm.low, arm.high);
+        users.extend(state.arms.iter().map(|arm| (arm.next, (from as u32, bytes(arm)))));
         ends.extend(state.end.map(|key| (key, from as u32)));
     }
+    let users = Grouped::new(keys.states.len(), &users);
     ends.sort_unstable();
-    let mut reaches: Vec<Vec<(KeyId, u32)>> = vec![Vec::new(); keys.states.len()];
-    let mut queue: std::collections::VecDeque<u32> = std::collections::VecDeque::new();
-    // Keys come in ascending order, so the one at hand is the last of each list, if it is there.
+    let mut found: Vec<(u32, (KeyId, u32))> = Vec::with_capacity(2 * keys.states.len());
+    // Where in `found` each state came last: keys come in ascending order.
+    let mut last = vec![usize::MAX; keys.states.len()];
+    let mut open: VecDeque<(u32, u32)> = VecDeque::new();
     for group in ends.chunk_by(|a, b| a.0 == b.0) {
         let Some(&(key, _)) = group.first() else { continue };
-        for &(_, state) in group {
-            reaches[state as usize].push((key, quote));
-            queue.push_back(state);
-        }
-        while let Some(state) = queue.pop_front() {
+        open.extend(group.iter().map(|&(_, state)| (state, quote)));
+        while let Some((state, bytes)) = open.pop_front() {
             pay(1)?;
-            let Some(&(_, bytes)) = reaches[state as usize].last() else { continue };
-            for &(user, more) in &users[state as usize] {
-                let bytes = bytes + more;
-                match reaches[user as usize].last_mut() {
-                    Some((known, least)) if *known == key => {
-                        if bytes >= *least {
-                            continue;
-                        }
-                        *least = bytes;
+            match found.get_mut(last[state as usize]) {
+                Some((_, (known, least))) if *known == key => {
+                    if bytes >= *least {
+                        continue;
                     }
-                    _ => reaches[user as usize].push((key, bytes)),
+                    *least = bytes;
                 }
-                queue.push_back(user);
+                _ => {
+                    last[state as usize] = found.len();
+                    found.push((state, (key, bytes)));
+                }
             }
+            open.extend(users.of(state).iter().map(|&(user, more)| (user, bytes + more)));
         }
     }
-    Ok(reaches.into_iter().map(Vec::into_boxed_slice).collect())
+    Ok(Grouped::new(keys.states.len(), &found))
 }
 
 /// For the nodes on the way to a key of an object or in one: the set of keys that may come of it.

@@ -196,7 +196,7 @@ impl Machine {
             let rest = self.rests[key as usize];
             if rest == NO_WAY { 0 } else { bytes.saturating_add(rest) }
         };
-        let member = self.keys.reaches().iter().flatten().map(rests).max().unwrap_or(0);
+        let member = self.keys.reaches().all().iter().map(rests).max().unwrap_or(0);
         let is_settled = matches!(&*self.rules.presence, [only] if only.forbidden.is_empty());
         let more = if is_settled && self.rules.max.is_none() {
             0
@@ -229,7 +229,7 @@ impl Machine {
     /// Keys that a state of the key may become.
     pub(super) fn keys_from(&self, state: u32) -> KeySet {
         let mut keys = KeySet::new();
-        self.keys.reaches()[state as usize].iter().for_each(|&(key, _)| insert(&mut keys, key));
+        self.keys.reaches().of(state).iter().for_each(|&(key, _)| insert(&mut keys, key));
         keys
     }
 
@@ -433,7 +433,7 @@ impl Machine {
 
     /// Least bytes to the end of the object from a state of the key.
     pub(crate) fn bytes_from_key(&self, progress: &Progress, state: u32) -> u32 {
-        let keys = &self.keys.reaches()[state as usize];
+        let keys = self.keys.reaches().of(state);
         let least = |ways: &mut dyn Iterator<Item = u32>| ways.min().unwrap_or(NO_WAY);
         if self.rules.min > 0 {
             return least(

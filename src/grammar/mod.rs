@@ -43,6 +43,7 @@ mod free_places;
 mod free_text;
 mod gap;
 mod gbnf;
+mod grouped;
 mod hubs;
 mod json_object;
 pub mod json_schema;

@@ -107,8 +107,8 @@ const LEAVES_MAX: usize = 256;
 /// Turns splits into switches where no byte fits two of their leaves, and flattens the others:
 /// then a parse is in one place where it was in several.
 fn merge_splits(graph: &mut Graph, fuel: &mut Fuel<'_>) -> Result<(), GrammarError> {
-    let mut leaves = Vec::new();
-    let mut visited = Vec::new();
+    let (mut open, mut visited, mut leaves) = (Vec::new(), Vec::new(), Vec::new());
+    let mut arms = Vec::new();
     for index in 0..graph.nodes.len() {
         let Node::Split(span) = graph.nodes[index] else { continue };
         if span.count == 0 {
@@ -122,40 +122,35 @@ fn merge_splits(graph: &mut Graph, fuel: &mut Fuel<'_>) -> Result<(), GrammarErr
         if is_flat && of_kind(|node| matches!(node, Node::Switch(_))) < targets.len() {
             continue;
         }
-        leaves.clear();
+        open.clear();
         visited.clear();
+        leaves.clear();
         fuel.spend(1)?;
-        if !collect_leaves(graph, index as NodeId, &mut visited, &mut leaves) {
+        open.push(index as NodeId);
+        if !collect_leaves(graph, &mut open, &mut visited, &mut leaves) {
             continue;
         }
         fuel.spend(u32::try_from(visited.len()).unwrap_or(u32::MAX))?;
-        let merged = merged_arms(graph, &leaves);
-        let all_switches =
-            leaves.iter().all(|&leaf| matches!(graph.nodes[leaf as usize], Node::Switch(_)));
-        match merged {
-            Some(arms) if all_switches => {
-                let first = graph.arms.len() as u32;
-                graph.arms.extend_from_slice(&arms);
-                graph.nodes[index] = Node::Switch(Span { first, count: arms.len() as u32 });
-            }
-            _ => {
-                let first = graph.targets.len() as u32;
-                graph.targets.extend_from_slice(&leaves);
-                graph.nodes[index] = Node::Split(Span { first, count: leaves.len() as u32 });
-            }
-        }
+        graph.nodes[index] = if merge_arms(graph, &leaves, &mut arms) {
+            let first = graph.arms.len() as u32;
+            graph.arms.extend_from_slice(&arms);
+            Node::Switch(Span { first, count: arms.len() as u32 })
+        } else {
+            let first = graph.targets.len() as u32;
+            graph.targets.extend_from_slice(&leaves);
+            Node::Split(Span { first, count: leaves.len() as u32 })
+        };
     }
     Ok(())
 }
 
-/// What a split reaches through splits alone; false if that is too much.
+/// What open splits reach through splits alone; false if that is too much.
 fn collect_leaves(
     graph: &Graph,
-    split: NodeId,
+    open: &mut Vec<NodeId>,
     visited: &mut Vec<NodeId>,
     leaves: &mut Vec<NodeId>,
 ) -> bool {
-    let mut open = vec![split];
     while let Some(node) = open.pop() {
         if visited.contains(&node) {
             continue;
@@ -172,15 +167,13 @@ fn collect_leaves(
     true
 }
 
-/// The arms of all switches among the leaves, if no two overlap.
-fn merged_arms(graph: &Graph, leaves: &[NodeId]) -> Option<Vec<Arm>> {
-    let mut arms: Vec<Arm> = Vec::new();
+/// Gathers the arms of the leaves; whether all leaves are switches and no two arms overlap.
+fn merge_arms(graph: &Graph, leaves: &[NodeId], arms: &mut Vec<Arm>) -> bool {
+    arms.clear();
     for &leaf in leaves {
-        if let Node::Switch(span) = graph.nodes[leaf as usize] {
-            arms.extend_from_slice(&graph.arms[span.range()]);
-        }
+        let Node::Switch(span) = graph.nodes[leaf as usize] else { return false };
+        arms.extend_from_slice(&graph.arms[span.range()]);
     }
     arms.sort_unstable_by_key(|arm| arm.low);
-    let disjoint = arms.windows(2).all(|pair| pair[0].high < pair[1].low);
-    disjoint.then_some(arms)
+    arms.windows(2).all(|pair| pair[0].high < pair[1].low)
 }
