@@ -509,7 +509,10 @@ impl ExprPool {
 
     /// Any one of them.
     pub fn alt(&mut self, choices: &[ExprId]) -> ExprId {
-        let mut others: Vec<ExprId> = Vec::with_capacity(choices.len());
+        if let [only] = *choices {
+            return only;
+        }
+        let mut others: SmallVec<[ExprId; 8]> = SmallVec::new();
         let mut texts: Vec<Box<[u8]>> = Vec::new();
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         for &choice in choices {
@@ -545,7 +548,7 @@ impl ExprPool {
         match *others {
             [] => Self::NEVER,
             [only] => only,
-            _ => self.intern(Expr::Alt(others.into())),
+            _ => self.intern(Expr::Alt(others.as_slice().into())),
         }
     }
 

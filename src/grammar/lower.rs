@@ -125,8 +125,7 @@ struct Made {
     free_texts: Vec<LoweredFree>,
     text_starts: FxHashMap<u32, NodeId>,
     members_starts: FxHashMap<u32, NodeId>,
-    /// Where what stands between a key and its value starts, by the colon and the gaps around it.
-    colons: FxHashMap<(Box<[u8]>, ExprId), NodeId>,
+    colons: Vec<Colon>,
     starts: FxHashMap<RuleId, NodeId>,
     bodies: FxHashMap<ExprId, NodeId>,
     lowered: FxHashMap<(ExprId, NodeId), NodeId>,
@@ -154,7 +153,7 @@ impl Made {
             free_texts: Vec::new(),
             text_starts: FxHashMap::default(),
             members_starts: FxHashMap::default(),
-            colons: FxHashMap::default(),
+            colons: Vec::new(),
             starts: FxHashMap::default(),
             bodies: FxHashMap::default(),
             lowered: FxHashMap::with_capacity_and_hasher(NODES_EXPECTED / 4, FxBuildHasher),
@@ -199,6 +198,14 @@ fn roomy<T: Copy>(list: &[T]) -> Vec<T> {
     let mut copy = Vec::with_capacity(list.len() + NODES_EXPECTED);
     copy.extend_from_slice(list);
     copy
+}
+
+/// What stands between a key and its value, with the gaps around it, and where it starts.
+#[derive(Clone)]
+struct Colon {
+    text: Box<[u8]>,
+    gap: ExprId,
+    start: NodeId,
 }
 
 struct Lowering<'p, 'f> {

@@ -1,8 +1,10 @@
 //! The schemas of a document as a graph: numbered, simplified, equal ones merged.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
 use crate::grammar::regular::RegularError;
@@ -12,7 +14,7 @@ use super::atom::{Atom, NameId, Types, Values};
 use super::conj::{Conj, Literal, NodeId};
 use super::error::SchemaError;
 use super::json::Json;
-use super::tree::{Tree, ValueId};
+use super::tree::{Span, Tree, ValueId};
 
 /// Schemas applied to one value through each other (`allOf` in `anyOf` in …) beyond this depth
 /// are refused, so that recursion over them is safe.
@@ -114,13 +116,24 @@ impl Graph {
         self.nodes[id.index()].atoms = atoms;
     }
 
+    /// The number of a property name that stands in the document.
+    pub(super) fn intern_span(&mut self, name: Span) -> NameId {
+        match self.name_ids.get(self.tree.text(name)) {
+            Some(&id) => id,
+            None => self.add_name(self.tree.text(name).into()),
+        }
+    }
+
     /// The number of a property name.
     pub(super) fn intern(&mut self, name: &str) -> NameId {
-        if let Some(&id) = self.name_ids.get(name) {
-            return id;
+        match self.name_ids.get(name) {
+            Some(&id) => id,
+            None => self.add_name(name.into()),
         }
+    }
+
+    fn add_name(&mut self, name: Arc<str>) -> NameId {
         let id = NameId(self.names.len() as u32);
-        let name: Arc<str> = name.into();
         self.names.push(Arc::clone(&name));
         self.name_ids.insert(name, id);
         id
@@ -404,7 +417,7 @@ impl Graph {
     /// Simplifies every node and replaces those that say the same by one.
     fn merge(&mut self) {
         let mut alias: Vec<NodeId> = (0..self.nodes.len()).map(|id| NodeId(id as u32)).collect();
-        let mut known: FxHashMap<Vec<Atom>, NodeId> = FxHashMap::default();
+        let mut known: HashTable<NodeId> = HashTable::with_capacity(self.nodes.len());
         for index in (2..self.nodes.len()).rev() {
             let mut atoms = std::mem::take(&mut self.nodes[index].atoms);
             for atom in &mut atoms {
@@ -415,18 +428,7 @@ impl Graph {
                 Simplified::Any => Self::ANY,
                 Simplified::Never => Self::NEVER,
                 Simplified::Same(node) => node,
-                Simplified::Atoms(atoms) => match known.get(&atoms) {
-                    Some(&twin) => {
-                        // Of equal ones the first in the document is the place to name.
-                        self.nodes[twin.index()].at = self.nodes[index].at;
-                        twin
-                    }
-                    None => {
-                        self.nodes[index].atoms.clone_from(&atoms);
-                        known.insert(atoms, NodeId(index as u32));
-                        NodeId(index as u32)
-                    }
-                },
+                Simplified::Atoms(atoms) => self.merged(NodeId(index as u32), atoms, &mut known),
             };
         }
         for node in &mut self.nodes {
@@ -435,6 +437,21 @@ impl Graph {
             }
         }
         self.root = find(&alias, self.root);
+    }
+
+    /// The one node that has these atoms: this one, if no other does yet.
+    fn merged(&mut self, id: NodeId, atoms: Vec<Atom>, known: &mut HashTable<NodeId>) -> NodeId {
+        let hash = FxBuildHasher.hash_one(&atoms);
+        let same = |twin: &NodeId| self.nodes[twin.index()].atoms == atoms;
+        if let Some(&twin) = known.find(hash, same) {
+            // Of equal ones the first in the document is the place to name.
+            self.nodes[twin.index()].at = self.nodes[id.index()].at;
+            return twin;
+        }
+        self.nodes[id.index()].atoms = atoms;
+        let nodes = &self.nodes;
+        known.insert_unique(hash, id, |id| FxBuildHasher.hash_one(&nodes[id.index()].atoms));
+        id
     }
 
     /// The shortest `enum` that the schema demands.
@@ -513,31 +530,35 @@ fn find(alias: &[NodeId], mut id: NodeId) -> NodeId {
     id
 }
 
-enum Simplified {
+/// What a schema comes to, given what its atoms come to.
+enum Simplified<A> {
     Any,
     Never,
     Same(NodeId),
-    Atoms(Vec<Atom>),
+    Atoms(A),
 }
 
-fn simplify(atoms: Vec<Atom>, keep_tests: bool) -> Simplified {
-    let mut out = Vec::with_capacity(atoms.len());
-    for atom in atoms {
-        match simplify_atom(atom, keep_tests) {
-            Simplified::Any => {}
-            Simplified::Never => return Simplified::Never,
-            Simplified::Same(node) => out.push(Atom::All("allOf", SmallVec::from_slice(&[node]))),
-            Simplified::Atoms(atoms) => out.extend(atoms),
+fn simplify(atoms: Vec<Atom>, keep_tests: bool) -> Simplified<Vec<Atom>> {
+    let mut is_never = false;
+    let simplified = atoms.into_iter().filter_map(|atom| match simplify_atom(atom, keep_tests) {
+        Simplified::Any => None,
+        Simplified::Never => {
+            is_never = true;
+            None
         }
-    }
+        Simplified::Same(node) => Some(Atom::All("allOf", SmallVec::from_slice(&[node]))),
+        Simplified::Atoms(atom) => Some(atom),
+    });
+    let out: Vec<Atom> = simplified.collect();
     match out.as_slice() {
+        _ if is_never => Simplified::Never,
         [] => Simplified::Any,
         [Atom::All(_, nodes)] if nodes.len() == 1 => Simplified::Same(nodes[0]),
         _ => Simplified::Atoms(out),
     }
 }
 
-fn simplify_atom(atom: Atom, keep_tests: bool) -> Simplified {
+fn simplify_atom(atom: Atom, keep_tests: bool) -> Simplified<Atom> {
     const ANY: NodeId = Graph::ANY;
     const NEVER: NodeId = Graph::NEVER;
     let atom = match atom {
@@ -603,10 +624,10 @@ fn simplify_atom(atom: Atom, keep_tests: bool) -> Simplified {
         }
         other => other,
     };
-    Simplified::Atoms(vec![atom])
+    Simplified::Atoms(atom)
 }
 
-fn same(node: NodeId) -> Simplified {
+fn same(node: NodeId) -> Simplified<Atom> {
     match node {
         Graph::ANY => Simplified::Any,
         Graph::NEVER => Simplified::Never,

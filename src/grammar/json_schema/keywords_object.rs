@@ -41,8 +41,7 @@ impl SchemaObject<'_> {
         for index in 0..count {
             let Some(&(name, value)) = self.tree().entries(entries).get(index) else { break };
             let node = self.schema(value)?;
-            let name = self.tree().text(name).to_owned();
-            out.push((self.compiler.graph.intern(&name), node));
+            out.push((self.compiler.graph.intern_span(name), node));
         }
         Ok(out)
     }
@@ -73,8 +72,7 @@ impl SchemaObject<'_> {
             let Value::String(name) = self.tree().get(item) else {
                 return Err(self.wrong(keyword, "must be an array of strings"));
             };
-            let name = self.tree().text(name).to_owned();
-            names.push(self.compiler.graph.intern(&name));
+            names.push(self.compiler.graph.intern_span(name));
         }
         if names.len() > 1 {
             let mut seen = rustc_hash::FxHashSet::default();
@@ -95,8 +93,7 @@ impl SchemaObject<'_> {
         let entries = self.tree().entries(entries).to_vec();
         let (mut required, mut schemas) = (Vec::new(), Vec::new());
         for (key, value) in entries {
-            let key = self.tree().text(key).to_owned();
-            let key = self.compiler.graph.intern(&key);
+            let key = self.compiler.graph.intern_span(key);
             let is_list = matches!(self.tree().get(value), Value::Array(_));
             match keyword {
                 Keyword::DependentSchemas => schemas.push((key, self.schema(value)?)),

@@ -14,6 +14,7 @@ mod values;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use style::Style;
 
 use super::{
@@ -148,12 +149,14 @@ impl<'p> Lowering<'p> {
         style: Style,
         fuel: &mut Fuel<'_>,
     ) -> Result<ExprId, SchemaError> {
-        let mut choices = Vec::new();
+        let mut choices: SmallVec<[ExprId; 8]> = SmallVec::new();
         let allowed = [shapes.null, shapes.booleans[0], shapes.booleans[1]];
         for (words, _) in style.words().iter().zip(allowed).filter(|(_, allowed)| *allowed) {
             choices.push(self.pool.literals(words));
         }
-        choices.push(self.values(&shapes.values, style, fuel)?);
+        if !shapes.values.is_empty() {
+            choices.push(self.values(&shapes.values, style, fuel)?);
+        }
         if !shapes.numbers.is_empty() {
             choices.push(self.numbers(&shapes.numbers, style, fuel)?);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::Lowering;
+use super::{Colon, Lowering};
 use crate::grammar::error::GrammarError;
 use crate::grammar::expr::{ExprId, ExprPool, Members};
 use crate::grammar::members::{KeyId, Outside, Progresses};
@@ -135,16 +135,17 @@ impl Lowering<'_, '_> {
         if members.gap == ExprPool::EMPTY {
             return Ok(self.lower_marked(&members.colon, value)?);
         }
-        let like = (members.colon.clone(), members.gap);
-        let colon = match self.made.colons.get(&like) {
-            Some(&known) => known,
+        let is_like = |colon: &&Colon| colon.text == members.colon && colon.gap == members.gap;
+        let colon = match self.made.colons.iter().find(is_like) {
+            Some(known) => known.start,
             None => {
                 let before = std::mem::take(&mut self.role);
                 let end = self.lower(members.gap, Program::RETURN)?;
                 let colon = self.lower_marked(&members.colon, end)?;
                 let colon = self.lower(members.gap, colon)?;
                 self.role = before;
-                self.made.colons.insert(like, colon);
+                let (text, gap) = (members.colon.clone(), members.gap);
+                self.made.colons.push(Colon { text, gap, start: colon });
                 colon
             }
         };

@@ -2,10 +2,9 @@
 
 use std::cell::RefCell;
 
-use rustc_hash::FxHashMap;
-
 use crate::grammar::error::GrammarError;
 use crate::grammar::expr::{Expr, ExprId, ExprPool, RuleId};
+use crate::grammar::grouped::Grouped;
 use crate::grammar::limits::Fuel;
 
 /// Rules of at most this many nodes are copied to every use.
@@ -15,10 +14,11 @@ const COPIED_NODES_MAX: u32 = 12;
 pub(super) struct RuleFacts {
     nullable: Vec<bool>,
     copied: Vec<bool>,
-    sizes: RefCell<FxHashMap<ExprId, u32>>,
+    /// Sizes of expressions; 0: not known yet.
+    sizes: RefCell<Vec<u32>>,
     reached: Vec<RuleId>,
     /// For each rule those that call it, once a call.
-    users: Vec<Vec<RuleId>>,
+    users: Grouped<RuleId>,
 }
 
 impl RuleFacts {
@@ -31,7 +31,7 @@ impl RuleFacts {
         let mut facts = Self {
             nullable: vec![false; pool.rules().len()],
             copied: vec![false; pool.rules().len()],
-            sizes: RefCell::default(),
+            sizes: RefCell::new(vec![0; pool.len()]),
             reached,
             users,
         };
@@ -52,7 +52,7 @@ impl RuleFacts {
 
     /// The rules that call a rule, once a call.
     pub(super) fn users(&self, rule: RuleId) -> &[RuleId] {
-        &self.users[rule.index()]
+        self.users.of(rule.index() as u32)
     }
 
     /// Whether a rule is copied to where it is used, not called.
@@ -91,7 +91,9 @@ impl RuleFacts {
 
     /// Nodes it takes to write an expression out once, about; a call counts as two.
     pub(super) fn size(&self, pool: &ExprPool, expr: ExprId) -> u32 {
-        if let Some(&known) = self.sizes.borrow().get(&expr) {
+        if let Some(&known) = self.sizes.borrow().get(expr.index())
+            && known != 0
+        {
             return known;
         }
         let size = match pool.get(expr) {
@@ -122,7 +124,11 @@ impl RuleFacts {
                 u32::try_from(states).unwrap_or(u32::MAX).saturating_mul(4)
             }
         };
-        self.sizes.borrow_mut().insert(expr, size);
+        let mut sizes = self.sizes.borrow_mut();
+        if sizes.len() < pool.len() {
+            sizes.resize(pool.len(), 0);
+        }
+        sizes[expr.index()] = size;
         size
     }
 
@@ -145,19 +151,17 @@ impl RuleFacts {
 
     /// Copied are the rules that reach no recursion and are small or used once.
     fn find_copied(&mut self, pool: &ExprPool) {
-        let uses = &self.users;
         let mut open_calls = vec![0u32; self.copied.len()];
-        for users in uses {
-            for user in users {
-                open_calls[user.index()] += 1;
-            }
+        for user in self.users.all() {
+            open_calls[user.index()] += 1;
         }
         let mut settled: Vec<RuleId> =
             self.reached.iter().copied().filter(|rule| open_calls[rule.index()] == 0).collect();
         while let Some(rule) = settled.pop() {
             let small = self.size(pool, pool.rule(rule).body) <= COPIED_NODES_MAX;
-            self.copied[rule.index()] = small || uses[rule.index()].len() == 1;
-            for user in &uses[rule.index()] {
+            let users = self.users.of(rule.index() as u32);
+            self.copied[rule.index()] = small || users.len() == 1;
+            for user in users {
                 open_calls[user.index()] -= 1;
                 if open_calls[user.index()] == 0 {
                     settled.push(*user);
@@ -172,25 +176,25 @@ fn reachable(
     pool: &ExprPool,
     root: RuleId,
     fuel: &mut Fuel<'_>,
-) -> Result<(Vec<RuleId>, Vec<Vec<RuleId>>), GrammarError> {
-    let mut uses: Vec<Vec<RuleId>> = vec![Vec::new(); pool.rules().len()];
+) -> Result<(Vec<RuleId>, Grouped<RuleId>), GrammarError> {
+    let mut uses: Vec<(u32, RuleId)> = Vec::new();
+    let mut calls = Vec::new();
     let mut seen = vec![false; pool.rules().len()];
     seen[root.index()] = true;
     let mut reached = vec![root];
     let mut next = 0;
     while let Some(&rule) = reached.get(next) {
         next += 1;
-        let mut calls = Vec::new();
         calls_of(pool, pool.rule(rule).body, false, &|_| true, &mut calls);
         fuel.spend(1 + u32::try_from(calls.len()).unwrap_or(u32::MAX))?;
-        for call in calls {
-            uses[call.index()].push(rule);
+        for call in calls.drain(..) {
+            uses.push((call.index() as u32, rule));
             if !std::mem::replace(&mut seen[call.index()], true) {
                 reached.push(call);
             }
         }
     }
-    Ok((reached, uses))
+    Ok((reached, Grouped::new(pool.rules().len(), &uses)))
 }
 
 /// The rules an expression calls; if `leading`, only those before which nothing need be consumed.
@@ -231,7 +235,12 @@ fn calls_of(
 
 /// `a ::= a x | y` says the same as `a ::= y x*`.
 pub(super) fn remove_direct_left_recursion(pool: &mut ExprPool) {
-    let rules: Vec<(RuleId, ExprId)> = pool.rules().map(|(id, rule)| (id, rule.body)).collect();
+    let is_recursive = |(rule, body): &(RuleId, ExprId)| match pool.get(*body) {
+        Expr::Alt(choices) => choices.iter().any(|&choice| starts_with(pool, choice, *rule)),
+        _ => starts_with(pool, *body, *rule),
+    };
+    let rules = pool.rules().map(|(id, rule)| (id, rule.body));
+    let rules: Vec<(RuleId, ExprId)> = rules.filter(is_recursive).collect();
     for (rule, body) in rules {
         let choices: Vec<ExprId> = match pool.get(body) {
             Expr::Alt(choices) => choices.to_vec(),
@@ -250,14 +259,20 @@ pub(super) fn remove_direct_left_recursion(pool: &mut ExprPool) {
                 _ => starts.push(choice),
             }
         }
-        if repeated.is_empty() {
-            continue;
-        }
         let start = pool.alt(&starts);
         let round = pool.alt(&repeated);
         let rounds = pool.repeat(round, 0, None);
         let body = pool.seq(&[start, rounds]);
         pool.define(rule, body);
+    }
+}
+
+/// Whether an expression is a call of a rule, or parts of which the first is.
+fn starts_with(pool: &ExprPool, expr: ExprId, rule: RuleId) -> bool {
+    let calls = |expr: ExprId| matches!(pool.get(expr), Expr::Rule(called) if *called == rule);
+    match pool.get(expr) {
+        Expr::Seq(parts) => parts.first().is_some_and(|&first| calls(first)),
+        _ => calls(expr),
     }
 }
 
@@ -279,12 +294,13 @@ pub(super) fn refuse_left_recursion(
         calls
     };
     let mut marks = vec![Mark::New; pool.rules().len()];
+    let mut path = Vec::new();
     for &from in facts.reached() {
         if marks[from.index()] != Mark::New {
             continue;
         }
         marks[from.index()] = Mark::Open;
-        let mut path = vec![(from, leading(from))];
+        path.push((from, leading(from)));
         while let Some((rule, calls)) = path.last_mut() {
             let Some(call) = calls.pop() else {
                 marks[rule.index()] = Mark::Done;

@@ -151,7 +151,7 @@ impl Lowering<'_, '_> {
         depth: usize,
         next: NodeId,
     ) -> Result<NodeId, LimitError> {
-        let mut arms: Vec<Arm> = Vec::new();
+        let mut arms: SmallVec<[Arm; 8]> = SmallVec::new();
         for group in sequences.chunk_by(|a, b| a.get(depth) == b.get(depth)) {
             let Some(range) = group.first().and_then(|sequence| sequence.get(depth)) else {
                 return Ok(next);

@@ -202,7 +202,7 @@ impl Lowering<'_, '_> {
         let mut spelled = Spelled::default();
         spelled.add_plain(0x80, 0xD7FF, next);
         spelled.add_plain(0xE000, 0x10FFFF, next);
-        let arms: Arc<[Arm]> = self.sequence_arms(&spelled.beyond, 0)?.into();
+        let arms: Arc<[Arm]> = self.sequence_arms(&spelled.beyond, 0)?.as_slice().into();
         self.made.wide_known.insert((next, self.role), Arc::clone(&arms));
         Ok(arms)
     }
@@ -264,8 +264,8 @@ impl Lowering<'_, '_> {
         &mut self,
         sequences: &[Sequence],
         depth: usize,
-    ) -> Result<Vec<Arm>, LimitError> {
-        let mut arms: Vec<Arm> = Vec::new();
+    ) -> Result<SmallVec<[Arm; 8]>, LimitError> {
+        let mut arms: SmallVec<[Arm; 8]> = SmallVec::new();
         for group in sequences.chunk_by(|a, b| a.0.get(depth) == b.0.get(depth)) {
             let Some((first, target)) = group.first() else { continue };
             let Some(range) = first.get(depth) else { continue };

@@ -17,6 +17,9 @@ impl Lowering<'_> {
         style: Style,
         fuel: &mut Fuel<'_>,
     ) -> Result<ExprId, SchemaError> {
+        if values.is_empty() {
+            return Ok(NEVER);
+        }
         let mut choices = Vec::new();
         let mut strings = Vec::new();
         let many = values.iter().filter(|value| matches!(value, Json::Number(_))).count();
