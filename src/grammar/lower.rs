@@ -37,6 +37,10 @@ use rules::RuleFacts;
 const UNROLLED_NODES_MAX: u32 = 16;
 /// Nodes of a grammar of middle size: room for so many is made at once.
 const NODES_EXPECTED: usize = 1_024;
+/// Switches and places of such a grammar that are looked up: less, since their tables are copied
+/// as they are.
+const SWITCHES_EXPECTED: usize = 400;
+const LOWERED_EXPECTED: usize = 100;
 /// Depth of expressions within expressions, rules that are copied included.
 const DEPTH_MAX: u32 = 600;
 /// Depth from which rules are called even if they are small, so that chains of rules end.
@@ -156,11 +160,11 @@ impl Made {
             colons: Vec::new(),
             starts: FxHashMap::default(),
             bodies: FxHashMap::default(),
-            lowered: FxHashMap::with_capacity_and_hasher(NODES_EXPECTED / 4, FxBuildHasher),
+            lowered: FxHashMap::with_capacity_and_hasher(LOWERED_EXPECTED, FxBuildHasher),
             consumers: FxHashMap::default(),
             escapes_known: FxHashMap::default(),
             wide_known: FxHashMap::default(),
-            switches: HashTable::with_capacity(NODES_EXPECTED / 2),
+            switches: HashTable::with_capacity(SWITCHES_EXPECTED),
         }
     }
 }

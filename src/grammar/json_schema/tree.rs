@@ -1,6 +1,9 @@
 //! A JSON text in one arena, and the parser that fills it without recursion.
 
+use std::fmt::Write;
+
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 use crate::grammar::LimitError;
 
@@ -104,37 +107,41 @@ impl Tree {
         self.parents.get(id.0 as usize).copied().filter(|&parent| parent != id)
     }
 
-    /// The step of a pointer from `parent` to `child`, escaped.
-    fn step(&self, parent: ValueId, child: ValueId) -> String {
+    /// Writes the step of a pointer from `parent` to `child`, escaped.
+    fn write_step(&self, parent: ValueId, child: ValueId, pointer: &mut String) {
         match self.get(parent) {
-            Value::Array(items) => self
-                .items(items)
-                .iter()
-                .position(|&item| item == child)
-                .map_or(String::new(), |index| index.to_string()),
-            Value::Object(entries) => self
-                .entries(entries)
-                .iter()
-                .find(|entry| entry.1 == child)
-                .map_or(String::new(), |entry| {
-                    self.text(entry.0).replace('~', "~0").replace('/', "~1")
-                }),
-            _ => String::new(),
+            Value::Array(items) => {
+                let at = self.items(items).iter().position(|&item| item == child);
+                // Nothing fails where a string is written to.
+                let _ = at.map(|index| write!(pointer, "{index}"));
+            }
+            Value::Object(entries) => {
+                let entry = self.entries(entries).iter().find(|entry| entry.1 == child);
+                for character in entry.map_or("", |entry| self.text(entry.0)).chars() {
+                    match character {
+                        '~' => pointer.push_str("~0"),
+                        '/' => pointer.push_str("~1"),
+                        other => pointer.push(other),
+                    }
+                }
+            }
+            _ => {}
         }
     }
 
     /// The JSON pointer of a value from the root it is in.
     pub(super) fn pointer(&self, id: ValueId) -> String {
-        let mut steps = Vec::new();
+        let mut steps: SmallVec<[(ValueId, ValueId); 16]> = SmallVec::new();
         let mut at = id;
         while let Some(parent) = self.parent(at) {
-            steps.push(self.step(parent, at));
+            steps.push((parent, at));
             at = parent;
         }
-        let mut pointer = String::from("#");
-        for step in steps.iter().rev() {
+        let mut pointer = String::with_capacity(64);
+        pointer.push('#');
+        for &(parent, child) in steps.iter().rev() {
             pointer.push('/');
-            pointer.push_str(step);
+            self.write_step(parent, child, &mut pointer);
         }
         pointer
     }

@@ -1,5 +1,6 @@
 //! Objects: declared keys in their order, and free ones.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::{Conj, Literal, NodeId, ObjectShape, SchemaError};
@@ -44,7 +45,7 @@ impl Lowering<'_> {
             free = None;
         }
         let order = self.property_order(shape);
-        let mut names: Vec<String> = Vec::with_capacity(order.len());
+        let mut names: Vec<Cow<'_, str>> = Vec::with_capacity(order.len());
         let mut values: Vec<Option<RuleId>> = Vec::with_capacity(order.len() + 1);
         for property in order.iter().map(|&index| &shape.properties[index]) {
             fuel.spend(1)?;
@@ -61,19 +62,19 @@ impl Lowering<'_> {
         };
         let first_free = names.len() as u32;
         let keys = match free {
-            Some(FreeKeys { listed: Some(listed), values: kinds, .. }) => {
+            Some(FreeKeys { listed: Some(ref listed), values: ref kinds, .. }) => {
                 for (name, kind) in listed.iter().filter(|(name, _)| !is_known(shape, name)) {
                     names.push(self.key_in_members(shape, name, style)?);
                     values.push(Some(self.rule(&kinds[(kind - first_free) as usize], style)));
                 }
-                keys(names.iter().map(String::as_str), None, spelling)
+                keys(names.iter().map(AsRef::as_ref), None, spelling)
             }
             Some(free) => {
                 values.extend(free.values.iter().map(|conj| Some(self.rule(conj, style))));
                 self.pool.distinguish_keys();
-                keys(names.iter().map(String::as_str), Some(&free.others), spelling)
+                keys(names.iter().map(AsRef::as_ref), Some(&free.others), spelling)
             }
-            None => keys(names.iter().map(String::as_str), None, spelling),
+            None => keys(names.iter().map(AsRef::as_ref), None, spelling),
         };
         // Only where the text is JSON, or close to it, keys are told apart by reading it.
         let reads_keys = matches!(style, Style::Json | Style::Python(Quotes::Double));
@@ -169,16 +170,17 @@ impl Lowering<'_> {
     }
 
     /// A key as the automaton of an object's keys has it.
-    fn key_in_members(
+    fn key_in_members<'n>(
         &self,
         shape: &ObjectShape,
-        name: &str,
+        name: &'n str,
         style: Style,
-    ) -> Result<String, SchemaError> {
+    ) -> Result<Cow<'n, str>, SchemaError> {
         let text = match style {
-            Style::Bare(_) => self.key_text(name, style),
+            Style::Bare(_) => self.key_text(name, style).map(Cow::Owned),
             _ => {
-                Some(name.to_owned()).filter(|_| !self.close().is_some_and(|it| name.contains(it)))
+                let holds_close = self.close().is_some_and(|it| name.contains(it));
+                Some(Cow::Borrowed(name)).filter(|_| !holds_close)
             }
         };
         text.ok_or_else(|| self.unwritable_name(shape.at, name))
