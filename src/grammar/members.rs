@@ -249,19 +249,12 @@ impl Machine {
 
     /// What a progress means.
     fn facts(&self, progress: &Progress) -> Facts {
-        let mut addable = KeySet::new();
-        let keys = 0..self.bytes.len() as KeyId;
-        keys.filter(|&key| self.may_come_next(progress, key))
-            .for_each(|key| insert(&mut addable, key));
-        Facts { addable, may_close: self.may_close(progress) }
+        Facts::new(self.bytes.len(), |key| self.may_come_next(progress, key), self.may_close(progress))
     }
 
     /// What holds of every progress there could be.
     fn facts_of_any(&self) -> Facts {
-        let mut addable = KeySet::new();
-        let keys = 0..self.bytes.len() as KeyId;
-        keys.filter(|&key| self.is_possible(key)).for_each(|key| insert(&mut addable, key));
-        Facts { addable, may_close: true }
+        Facts::new(self.bytes.len(), |key| self.is_possible(key), true)
     }
 
     /// Whether a key may be the next one.
@@ -507,11 +500,23 @@ pub(crate) fn insert(set: &mut KeySet, key: KeyId) {
 pub(crate) struct Facts {
     /// Keys that may come next.
     addable: KeySet,
+    /// Whether there are keys and each of them may come next.
+    pub(crate) may_add_all: bool,
     /// Whether the object may end.
     pub(crate) may_close: bool,
 }
 
 impl Facts {
+    fn new(count: usize, may_add: impl Fn(KeyId) -> bool, may_close: bool) -> Self {
+        let mut addable = KeySet::new();
+        let mut added = 0;
+        for key in (0..count as KeyId).filter(|&key| may_add(key)) {
+            insert(&mut addable, key);
+            added += 1;
+        }
+        Self { addable, may_add_all: count > 0 && added == count, may_close }
+    }
+
     /// Whether one of a set of keys may come next.
     pub(crate) fn may_add(&self, keys: &[u64]) -> bool {
         self.addable.iter().zip(keys).any(|(a, b)| a & b != 0)

@@ -290,7 +290,12 @@ impl Program {
         match self.role(node) {
             Role::InCharacter { least, .. } => register >= least,
             Role::Key { machine, .. } | Role::InKey { machine } => {
-                self.may_add(machine, register, self.key_set_of(machine, node))
+                let facts = self.facts(machine, register);
+                // Every node of the key leads to some key.
+                facts.may_add_all || {
+                    let set = self.key_set_of(machine, node);
+                    facts.may_add(self.machines[machine as usize].key_set(set))
+                }
             }
             _ => true,
         }
@@ -309,12 +314,6 @@ impl Program {
     /// The number of the set of keys that may come of a node of an object's key.
     pub(crate) fn key_set_of(&self, machine: u32, node: NodeId) -> u32 {
         self.node_keys(machine).of_node(node)
-    }
-
-    /// Whether one of a set of keys may come next.
-    pub(crate) fn may_add(&self, machine: u32, register: u32, set: u32) -> bool {
-        let keys = self.machines[machine as usize].key_set(set);
-        self.facts(machine, register).may_add(keys)
     }
 
     /// The register after a key, if the key may come.
