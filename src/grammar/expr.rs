@@ -219,7 +219,7 @@ impl Members {
 #[derive(Clone, Debug)]
 pub struct Rule {
     /// Name, for messages.
-    pub name: String,
+    pub name: Arc<str>,
     /// What it matches; `Never` until it is defined.
     pub body: ExprId,
 }
@@ -334,7 +334,7 @@ impl ExprPool {
     }
 
     /// A new rule that matches nothing until [`define`](Self::define) is called.
-    pub fn declare(&mut self, name: impl Into<String>) -> RuleId {
+    pub fn declare(&mut self, name: impl Into<Arc<str>>) -> RuleId {
         let id = RuleId(self.rules.len() as u32);
         self.rules.push(Rule { name: name.into(), body: Self::NEVER });
         id

@@ -56,7 +56,7 @@ pub(crate) fn lower(
     fuel: &mut Fuel<'_>,
 ) -> Result<Program, GrammarError> {
     let base = pool.base();
-    let (facts, costs) = read_rules(&mut pool, root, fuel)?;
+    let (facts, costs) = read_rules(&mut pool, &[root], fuel)?;
     let made = match base.filter(|base| facts.reaches(base.rule())) {
         Some(base) => base.made(&mut pool),
         None => Made::new(),
@@ -66,17 +66,17 @@ pub(crate) fn lower(
     finish::finish(lowering.into_graph(start), fuel)
 }
 
-/// What has to be known of the rules that `root` reaches before they are lowered.
+/// What has to be known of the rules that the roots reach before they are lowered.
 fn read_rules(
     pool: &mut ExprPool,
-    root: RuleId,
+    roots: &[RuleId],
     fuel: &mut Fuel<'_>,
 ) -> Result<(RuleFacts, Costs), GrammarError> {
     rules::remove_direct_left_recursion(pool);
-    let facts = RuleFacts::new(pool, root, fuel)?;
+    let facts = RuleFacts::new(pool, roots, fuel)?;
     rules::refuse_left_recursion(pool, &facts)?;
     let costs = Costs::new(pool, &facts, fuel)?;
-    if costs.rule(root) == NO_WAY {
+    if let Some(&root) = roots.iter().find(|&&root| costs.rule(root) == NO_WAY) {
         return Err(GrammarError::MatchesNothing { rule: culprit(pool, &facts, &costs, root) });
     }
     Ok((facts, costs))
@@ -86,7 +86,7 @@ fn read_rules(
 fn culprit(pool: &ExprPool, facts: &RuleFacts, costs: &Costs, root: RuleId) -> Option<String> {
     let stuck = |rule: &RuleId| *rule != root && costs.rule(*rule) == NO_WAY;
     let found = facts.reached().iter().copied().filter(stuck).min();
-    found.map(|rule| pool.rule(rule).name.clone())
+    found.map(|rule| pool.rule(rule).name.to_string())
 }
 
 /// Nodes under construction.

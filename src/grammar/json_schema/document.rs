@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::grammar::Fuel;
 use crate::grammar::regular::{Dfa, RegularError};
 
+use super::atom::{Atom, Types};
 use super::conj::{Conj, Literal, NodeId};
 use super::error::{Relaxed, SchemaError};
 use super::graph::Graph;
@@ -94,6 +95,17 @@ impl Document {
     /// How numbers may be written.
     pub(super) fn number_options(&self) -> NumberOptions {
         NumberOptions { integers: self.integers, ..NumberOptions::default() }
+    }
+
+    /// The types that a conjunction asks for, if it asks for nothing else.
+    pub(super) fn plain_types(&self, conj: &Conj) -> Option<Types> {
+        match conj.literals() {
+            [only] if only.positive => match self.graph.atoms(only.node) {
+                [Atom::Type(types)] => Some(*types),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// What the answer satisfies.

@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use style::Style;
 
+use super::atom::Types;
 use super::{
     Conj, Dialect, Document, Json, NodeId, NumberSet, Relaxed, SchemaError, SchemaOptions, Shapes,
     StringSet, types,
@@ -53,7 +54,11 @@ pub fn rules_into(
 ) -> Result<(RuleId, Vec<Relaxed>), SchemaError> {
     let document = Document::parse(schema, options, fuel)?;
     let root = document.root();
-    let base = base::of(options).filter(|base| *dialect == Dialect::Json && base.start(pool));
+    let integers = document.number_options().integers;
+    let base = match dialect {
+        Dialect::Json => base::of(options, integers).filter(|base| base.start(pool)),
+        _ => None,
+    };
     let mut lowering = Lowering::new(pool, document, *options, dialect);
     if let Some(base) = base {
         lowering.known = base.known();
@@ -87,6 +92,8 @@ struct Lowering<'p> {
 #[derive(Clone, Debug, Default)]
 struct Known {
     rules: FxHashMap<(Conj, Style), RuleId>,
+    /// Rules for all values of some types, in JSON.
+    types: SmallVec<[(Types, RuleId); 4]>,
     any_string: Option<ExprId>,
     strings: FxHashMap<(StringSet, Style), ExprId>,
     numbers: FxHashMap<Vec<NumberSet>, ExprId>,
@@ -116,6 +123,9 @@ impl<'p> Lowering<'p> {
 
     /// The rule for what a conjunction allows; it is lowered later.
     fn rule(&mut self, conj: &Conj, style: Style) -> RuleId {
+        if let Some(rule) = self.rule_of_types(conj, style) {
+            return rule;
+        }
         let key = (conj.clone(), style);
         if let Some(&known) = self.known.rules.get(&key) {
             return known;
@@ -128,6 +138,16 @@ impl<'p> Lowering<'p> {
         self.known.rules.insert(key, rule);
         self.pending.push((conj.clone(), style, rule));
         rule
+    }
+
+    /// The rule that is there already for what a conjunction allows, if that is whole types.
+    fn rule_of_types(&self, conj: &Conj, style: Style) -> Option<RuleId> {
+        if style != Style::Json || self.known.types.is_empty() {
+            return None;
+        }
+        let types = self.document.plain_types(conj)?;
+        let mut known = self.known.types.iter();
+        known.find(|(known, _)| *known == types).map(|&(_, rule)| rule)
     }
 
     fn lower_pending(&mut self, fuel: &mut Fuel<'_>) -> Result<(), SchemaError> {

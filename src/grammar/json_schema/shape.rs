@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::atom::Types;
 use super::conj::{Conj, NodeId};
 use super::decimal::Decimal;
 use super::format_name::Format;
@@ -30,6 +31,26 @@ pub struct Shapes {
 }
 
 impl Shapes {
+    /// All values of some types, none of which is array or object.
+    pub(super) fn of_scalars(types: Types) -> Self {
+        let numbers = types & Types::NUMBER;
+        let set = NumberSet {
+            integer: numbers == Types::INTEGER,
+            not_integer: numbers == Types::FRACTION,
+            ..NumberSet::default()
+        };
+        Self {
+            null: types.meets(Types::NULL),
+            booleans: [types.meets(Types::BOOLEAN); 2],
+            numbers: if numbers.is_empty() { Vec::new() } else { vec![set] },
+            strings: match types.meets(Types::STRING) {
+                true => vec![StringSet::default()],
+                false => Vec::new(),
+            },
+            ..Self::default()
+        }
+    }
+
     /// Whether nothing is allowed. Shapes that no value has, because they contain themselves
     /// without end or ask for a value that does not exist, are not recognised here.
     pub fn is_never(&self) -> bool {

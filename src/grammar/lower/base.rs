@@ -21,16 +21,20 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    /// Lowers a rule of a pool.
+    /// Lowers a rule of a pool, and others that come with it.
     pub(crate) fn new(
         mut pool: ExprPool,
         rule: RuleId,
+        others: &[RuleId],
         limits: &Limits,
         fuel: &mut Fuel<'_>,
     ) -> Result<Self, GrammarError> {
-        let known = super::read_rules(&mut pool, rule, fuel)?;
+        let roots = [&[rule], others].concat();
+        let known = super::read_rules(&mut pool, &roots, fuel)?;
         let mut lowering = Lowering::new(pool, Made::new(), known, limits, fuel);
-        lowering.rules_from(rule)?;
+        for root in roots {
+            lowering.rules_from(root)?;
+        }
         let Lowering { pool, mut costs, made, .. } = lowering;
         costs.settle();
         Ok(Self { pool, rule, costs, made })

@@ -10,7 +10,7 @@ use crate::grammar::limits::Fuel;
 /// Rules of at most this many nodes are copied to every use.
 const COPIED_NODES_MAX: u32 = 12;
 
-/// Facts about the rules of a pool that `root` reaches.
+/// Facts about the rules of a pool that its roots reach.
 pub(super) struct RuleFacts {
     nullable: Vec<bool>,
     copied: Vec<bool>,
@@ -24,10 +24,10 @@ pub(super) struct RuleFacts {
 impl RuleFacts {
     pub(super) fn new(
         pool: &ExprPool,
-        root: RuleId,
+        roots: &[RuleId],
         fuel: &mut Fuel<'_>,
     ) -> Result<Self, GrammarError> {
-        let (reached, users) = reachable(pool, root, fuel)?;
+        let (reached, users) = reachable(pool, roots, fuel)?;
         let mut facts = Self {
             nullable: vec![false; pool.rules().len()],
             copied: vec![false; pool.rules().len()],
@@ -40,12 +40,12 @@ impl RuleFacts {
         Ok(facts)
     }
 
-    /// Rules reached from the root, the root first.
+    /// Rules reached from the roots, those first.
     pub(super) fn reached(&self) -> &[RuleId] {
         &self.reached
     }
 
-    /// Whether the root reaches a rule.
+    /// Whether the roots reach a rule.
     pub(super) fn reaches(&self, rule: RuleId) -> bool {
         self.reached.contains(&rule)
     }
@@ -171,17 +171,17 @@ impl RuleFacts {
     }
 }
 
-/// The rules that `root` reaches, and for each rule those that call it, once a call.
+/// The rules that the roots reach, and for each rule those that call it, once a call.
 fn reachable(
     pool: &ExprPool,
-    root: RuleId,
+    roots: &[RuleId],
     fuel: &mut Fuel<'_>,
 ) -> Result<(Vec<RuleId>, Grouped<RuleId>), GrammarError> {
     let mut uses: Vec<(u32, RuleId)> = Vec::new();
     let mut calls = Vec::new();
     let mut seen = vec![false; pool.rules().len()];
-    seen[root.index()] = true;
-    let mut reached = vec![root];
+    let mut reached = roots.to_vec();
+    reached.iter().for_each(|root| seen[root.index()] = true);
     let mut next = 0;
     while let Some(&rule) = reached.get(next) {
         next += 1;
@@ -323,7 +323,7 @@ pub(super) fn refuse_left_recursion(
 fn left_recursion(pool: &ExprPool, path: &[(RuleId, Vec<RuleId>)], call: RuleId) -> GrammarError {
     /// Rules named in the message at most.
     const NAMED_MAX: usize = 8;
-    let name = |rule: RuleId| pool.rule(rule).name.clone();
+    let name = |rule: RuleId| pool.rule(rule).name.to_string();
     let mut names: Vec<String> =
         path.iter().skip_while(|(rule, _)| *rule != call).map(|(rule, _)| name(*rule)).collect();
     if names.len() > NAMED_MAX {
