@@ -92,6 +92,9 @@ impl Visited {
     }
 }
 
+/// States that the first mask takes: room for so many is made at once.
+const STATES_EXPECTED: usize = 28;
+
 fn hash_of(value: impl Hash) -> u64 {
     let mut hasher = FxHasher::default();
     value.hash(&mut hasher);
@@ -109,10 +112,12 @@ impl Builder {
             has_counts: false,
             has_progress: false,
         };
+        let mut frames = Vec::with_capacity(STATES_EXPECTED);
+        frames.push(bottom);
         Self {
-            frames: vec![bottom],
-            frame_ids: HashTable::new(),
-            config_ids: HashTable::new(),
+            frames,
+            frame_ids: HashTable::with_capacity(STATES_EXPECTED),
+            config_ids: HashTable::with_capacity(STATES_EXPECTED),
             token_edges: FxHashMap::default(),
             closed: Closed::default(),
             open: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::grammar::Fuel;
 use crate::grammar::regular::{Dfa, RegularError};
@@ -83,9 +83,9 @@ impl Document {
             (false, false) => IntegerSpelling::Any,
         };
         Ok(Self {
+            memo: FxHashMap::with_capacity_and_hasher(graph.len(), FxBuildHasher),
             graph,
             languages: Languages::default(),
-            memo: FxHashMap::default(),
             relaxed: Vec::new(),
             strict: options.strict,
             integers,

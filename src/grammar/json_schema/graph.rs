@@ -64,11 +64,13 @@ impl Graph {
     pub(super) const NEVER: NodeId = NodeId(1);
 
     pub(super) fn new(tree: Tree) -> Self {
+        // Most schemas are values of properties, and take a few values to say.
+        let expected = tree.len() / 4;
         let mut graph = Self {
             tree,
-            nodes: Vec::new(),
-            names: Vec::new(),
-            name_ids: FxHashMap::default(),
+            nodes: Vec::with_capacity(expected),
+            names: Vec::with_capacity(expected),
+            name_ids: FxHashMap::with_capacity_and_hasher(expected, FxBuildHasher),
             constants: FxHashMap::default(),
             root: Self::ANY,
             has_unevaluated: false,
