@@ -173,13 +173,13 @@ impl Clone for Made {
     /// A copy with room for more.
     fn clone(&self) -> Self {
         Self {
-            nodes: roomy(&self.nodes),
-            node_costs: roomy(&self.node_costs),
-            arms: roomy(&self.arms),
-            targets: roomy(&self.targets),
+            nodes: roomy(&self.nodes, NODES_EXPECTED),
+            node_costs: roomy(&self.node_costs, NODES_EXPECTED),
+            arms: roomy(&self.arms, 2 * NODES_EXPECTED),
+            targets: roomy(&self.targets, NODES_EXPECTED),
             loops: self.loops.clone(),
             token_sets: self.token_sets.clone(),
-            roles: roomy(&self.roles),
+            roles: roomy(&self.roles, NODES_EXPECTED),
             machines: self.machines.clone(),
             texts: self.texts.clone(),
             free_texts: self.free_texts.clone(),
@@ -197,9 +197,9 @@ impl Clone for Made {
     }
 }
 
-/// A copy of a list, with room for more.
-fn roomy<T: Copy>(list: &[T]) -> Vec<T> {
-    let mut copy = Vec::with_capacity(list.len() + NODES_EXPECTED);
+/// A copy of a list, with room for so many more.
+fn roomy<T: Copy>(list: &[T], more: usize) -> Vec<T> {
+    let mut copy = Vec::with_capacity(list.len() + more);
     copy.extend_from_slice(list);
     copy
 }

@@ -430,7 +430,7 @@ impl ByteClasses {
             starts[usize::from(arm.high) + 1] = true;
         }
         let mut class_of = [0; 256];
-        let mut representatives: Vec<u8> = Vec::new();
+        let mut representatives: Vec<u8> = Vec::with_capacity(256);
         for byte in 0..=255u8 {
             if starts[usize::from(byte)] {
                 representatives.push(byte);

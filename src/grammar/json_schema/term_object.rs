@@ -219,6 +219,7 @@ impl ObjectTerm {
 
     fn properties(&mut self, node: NodeId, rule: &Arc<Properties>) {
         let first = self.known.is_empty();
+        self.known.reserve(rule.declared.len());
         for &(name, child) in &rule.declared {
             let order = self.declarations;
             self.declarations += 1;

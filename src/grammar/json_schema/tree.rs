@@ -64,6 +64,11 @@ impl Tree {
             return Err(LimitError::Steps.into());
         }
         self.text.push_str(source);
+        // Of most schemas a value takes twenty to thirty bytes.
+        let expected = source.len() / 24;
+        self.values.reserve(expected);
+        self.parents.reserve(expected);
+        self.entries.reserve(expected);
         let mut parser = Parser { tree: self, source, base: start, at: 0 };
         parser.document()
     }
@@ -180,10 +185,13 @@ struct Parser<'a> {
     at: usize,
 }
 
+/// Members of containers that are open together, mostly.
+const PENDING_EXPECTED: usize = 32;
+
 impl Parser<'_> {
     fn document(&mut self) -> Result<ValueId, SchemaError> {
         let mut open: Vec<Open> = Vec::new();
-        let mut pending: Vec<(Span, ValueId)> = Vec::new();
+        let mut pending: Vec<(Span, ValueId)> = Vec::with_capacity(PENDING_EXPECTED);
         let mut key = Span { start: 0, end: 0 };
         let root = ValueId(self.tree.values.len() as u32);
         loop {

@@ -177,10 +177,11 @@ fn reachable(
     roots: &[RuleId],
     fuel: &mut Fuel<'_>,
 ) -> Result<(Vec<RuleId>, Grouped<RuleId>), GrammarError> {
-    let mut uses: Vec<(u32, RuleId)> = Vec::new();
-    let mut calls = Vec::new();
+    let mut uses: Vec<(u32, RuleId)> = Vec::with_capacity(2 * pool.rules().len());
+    let mut calls = Vec::with_capacity(pool.rules().len());
     let mut seen = vec![false; pool.rules().len()];
-    let mut reached = roots.to_vec();
+    let mut reached = Vec::with_capacity(pool.rules().len());
+    reached.extend_from_slice(roots);
     reached.iter().for_each(|root| seen[root.index()] = true);
     let mut next = 0;
     while let Some(&rule) = reached.get(next) {

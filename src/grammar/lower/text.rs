@@ -214,9 +214,9 @@ impl Lowering<'_, '_> {
         controls: &[(u8, NodeId)],
     ) -> Result<NodeId, LimitError> {
         if !controls.is_empty() {
-            let mut tens = Vec::new();
+            let mut tens: SmallVec<[Arm; 2]> = SmallVec::new();
             for ten in 0..2u8 {
-                let mut digits: Vec<Arm> = Vec::new();
+                let mut digits: SmallVec<[Arm; 16]> = SmallVec::new();
                 for &(control, next) in controls.iter().filter(|(control, _)| control >> 4 == ten) {
                     let digit = b"0123456789abcdef"[usize::from(control & 15)];
                     digits.push(Arm { low: digit, high: digit, next });

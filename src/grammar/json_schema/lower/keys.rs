@@ -28,8 +28,11 @@ impl NameNode {
 }
 
 impl Names {
-    fn new<'n>(names: impl Iterator<Item = &'n str>) -> Self {
-        let mut tree = Self { nodes: vec![NameNode::default()] };
+    fn new<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Self {
+        let characters: usize = names.clone().map(str::len).sum();
+        let mut nodes = Vec::with_capacity(1 + characters);
+        nodes.push(NameNode::default());
+        let mut tree = Self { nodes };
         for (number, name) in names.enumerate() {
             let mut at = 0;
             for character in name.chars() {
@@ -96,7 +99,7 @@ impl OtherKeys {
 /// States are pairs of a place in the tree of names and a state of the other keys; off the tree
 /// only the latter counts.
 pub(super) fn keys<'n>(
-    names: impl Iterator<Item = &'n str>,
+    names: impl Iterator<Item = &'n str> + Clone,
     others: Option<&OtherKeys>,
     spelling: Spelling,
 ) -> TextMachine {
@@ -107,7 +110,8 @@ pub(super) fn keys<'n>(
     if others.is_some_and(|others| !others.arms.is_empty()) {
         other_of[0] = Some(0);
     }
-    let mut states = Vec::with_capacity(names.nodes.len());
+    let others_count = others.map_or(0, |others| others.arms.len());
+    let mut states = Vec::with_capacity(names.nodes.len() + others_count);
     // A node comes after its parent.
     for (index, node) in names.nodes.iter().enumerate() {
         let mut arms: SmallVec<[DfaArm; 4]> = SmallVec::new();
