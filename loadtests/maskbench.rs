@@ -19,6 +19,8 @@ mod ours;
 mod peer;
 #[path = "maskbench/report.rs"]
 mod report;
+#[path = "maskbench/samples.rs"]
+mod samples;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -140,22 +142,22 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         let tally = measure(&mut ours, case, &texts, arguments.cold);
         let other = peer.as_mut().map(|peer| measure(peer, case, &texts, arguments.cold));
         if arguments.each {
-            eprintln!("\r{}", report::line(&case.id, &tally, other.as_ref()));
+            eprintln!("\r{}", report::line(&case.id, &tally, other.as_ref())?);
         }
-        report.ours.add(tally);
+        report.ours.add(tally)?;
         report.peer = match (report.peer.take(), other) {
             (Some(mut sum), Some(other)) => {
-                sum.add(other);
+                sum.add(other)?;
                 Some(sum)
             }
             (sum, other) => sum.or(other),
         };
     }
     if arguments.json {
-        println!("{}", report.to_json());
+        println!("{}", report.to_json()?);
     } else {
         eprint!("\r{:50}\r", "");
-        print!("{}", report.to_text());
+        print!("{}", report.to_text()?);
     }
     Ok(())
 }

@@ -4,6 +4,8 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
+use super::samples::Samples;
+
 /// Runs `work` and says how many microseconds of this thread's CPU time it took, less what
 /// asking for the time takes by itself: about a microsecond on a virtual machine.
 pub fn timed<T>(work: impl FnOnce() -> T) -> (T, f32) {
@@ -40,10 +42,11 @@ fn thread_nanos() -> i64 {
 pub struct Tally {
     pub grammars: usize,
     pub refused: Vec<(String, String)>,
-    tbm: Vec<f32>,
+    masks: usize,
+    tbm: Samples,
     /// Of each mask; not a number where no token was taken.
-    accept: Vec<f32>,
-    pub ttfm: Vec<f32>,
+    accept: Samples,
+    pub ttfm: Samples,
     valid: usize,
     invalid: usize,
     valid_rejected: Vec<String>,
@@ -58,20 +61,9 @@ impl Tally {
 
     /// A mask, and the token after it if one was taken.
     pub fn step(&mut self, mask: f32, accept: Option<f32>) {
+        self.masks += 1;
         self.tbm.push(mask);
         self.accept.push(accept.unwrap_or(f32::NAN));
-    }
-
-    fn accepts(&self) -> impl Iterator<Item = f32> {
-        self.accept.iter().copied().filter(|time| !time.is_nan())
-    }
-
-    fn steps(&self) -> impl Iterator<Item = f32> {
-        self.tbm
-            .iter()
-            .zip(&self.accept)
-            .map(|(mask, accept)| mask + accept)
-            .filter(|time| !time.is_nan())
     }
 
     pub fn refuse(&mut self, id: &str, reason: String) {
@@ -88,43 +80,59 @@ impl Tally {
         self.invalid += usize::from(!is_valid);
     }
 
-    pub fn add(&mut self, other: Self) {
+    /// Adds what was done on one grammar.
+    pub fn add(&mut self, other: Self) -> Result<(), String> {
         self.grammars += other.grammars;
         self.refused.extend(other.refused);
-        self.tbm.extend(other.tbm);
-        self.accept.extend(other.accept);
-        self.ttfm.extend(other.ttfm);
+        self.masks += other.masks;
+        let samples = [
+            (&mut self.tbm, other.tbm),
+            (&mut self.accept, other.accept),
+            (&mut self.ttfm, other.ttfm),
+        ];
+        for (all, more) in samples {
+            all.extend(more).map_err(|error| format!("keeping times: {error}"))?;
+        }
         self.valid += other.valid;
         self.invalid += other.invalid;
         self.valid_rejected.extend(other.valid_rejected);
         self.invalid_accepted.extend(other.invalid_accepted);
+        Ok(())
     }
 
-    fn to_json(&self) -> Value {
-        // Before the summaries, which take memory of their own.
-        let peak = peak_mb();
-        json!({
+    fn to_json(&self, rows: &Rows, peak: f64) -> Value {
+        let mut object = json!({
             "grammars": self.grammars,
             "refused_pct": percent(self.refused.len(), self.grammars),
             "valid_rejected_pct": percent(self.valid_rejected.len(), self.valid),
             "invalid_accepted_pct": percent(self.invalid_accepted.len(), self.invalid),
-            "tbm": Summary::of(self.tbm.iter().copied()).to_json(),
-            "accept": Summary::of(self.accepts()).to_json(),
-            "step": Summary::of(self.steps()).to_json(),
-            "ttfm": Summary::of(self.ttfm.iter().copied()).to_json(),
             "peak_mb": peak,
-        })
+        });
+        for (name, row) in rows {
+            object[*name] = row.to_json();
+        }
+        object
     }
 
-    fn rows(&self) -> [(&'static str, Summary); 4] {
-        [
-            ("tbm", Summary::of(self.tbm.iter().copied())),
-            ("accept", Summary::of(self.accepts())),
-            ("step", Summary::of(self.steps())),
-            ("ttfm", Summary::of(self.ttfm.iter().copied())),
-        ]
+    fn rows(&self) -> Result<Rows, String> {
+        let read = |samples: &Samples| {
+            samples.read().map_err(|error| format!("reading times back: {error}"))
+        };
+        let (tbm, accept, ttfm) = (read(&self.tbm)?, read(&self.accept)?, read(&self.ttfm)?);
+        let is_taken = |time: &f32| !time.is_nan();
+        let accepts = accept.iter().copied().filter(is_taken);
+        let steps = tbm.iter().zip(&accept).map(|(mask, accept)| mask + accept).filter(is_taken);
+        Ok([
+            ("tbm", Summary::of(tbm.iter().copied())),
+            ("accept", Summary::of(accepts)),
+            ("step", Summary::of(steps)),
+            ("ttfm", Summary::of(ttfm.into_iter())),
+        ])
     }
 }
+
+/// What is shown of each kind of time.
+type Rows = [(&'static str, Summary); 4];
 
 fn percent(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
@@ -182,24 +190,22 @@ pub struct Report {
 }
 
 impl Report {
-    fn ratios(&self) -> Option<[(&'static str, Summary); 4]> {
-        let peer = self.peer.as_ref()?.rows();
-        let mut rows = self.ours.rows();
-        rows.iter_mut().zip(peer).for_each(|(ours, theirs)| ours.1 = ours.1.over(theirs.1));
-        Some(rows)
-    }
-
-    pub fn to_json(&self) -> Value {
-        let mut object = json!({ "ours": self.ours.to_json(), "skipped": self.skipped });
-        if let (Some(peer), Some(ratios)) = (&self.peer, self.ratios()) {
-            object["peer"] = peer.to_json();
+    pub fn to_json(&self) -> Result<Value, String> {
+        // Before the times are read back, which takes memory of its own.
+        let peak = peak_mb();
+        let ours = self.ours.rows()?;
+        let mut object = json!({ "ours": self.ours.to_json(&ours, peak), "skipped": self.skipped });
+        if let Some(peer) = &self.peer {
+            let theirs = peer.rows()?;
+            object["peer"] = peer.to_json(&theirs, peak);
+            let ratios = ratios(&ours, &theirs);
             object["ratio"] =
                 ratios.into_iter().map(|(name, row)| (name.to_owned(), row.to_json())).collect();
         }
-        object
+        Ok(object)
     }
 
-    pub fn to_text(&self) -> String {
+    pub fn to_text(&self) -> Result<String, String> {
         let peak = peak_mb();
         let mut text = format!("{} grammars, {} skipped\n", self.ours.grammars, self.skipped);
         text += &verdicts("ours", &self.ours);
@@ -209,19 +215,25 @@ impl Report {
         text += &format!("{:14}", "µs");
         NAMES.iter().for_each(|name| text += &format!("{name:>11}"));
         text.push('\n');
-        let ours = self.ours.rows();
-        let peer = self.peer.as_ref().map(Tally::rows);
-        let ratios = self.ratios();
+        let ours = self.ours.rows()?;
+        let theirs = self.peer.as_ref().map(Tally::rows).transpose()?;
+        let ratios = theirs.as_ref().map(|theirs| ratios(&ours, theirs));
         for (index, (name, row)) in ours.into_iter().enumerate() {
             text += &table_row(&format!("{name} ours"), row, 2);
-            if let (Some(peer), Some(ratios)) = (&peer, &ratios) {
-                text += &table_row(&format!("{name} peer"), peer[index].1, 2);
+            if let (Some(theirs), Some(ratios)) = (&theirs, &ratios) {
+                text += &table_row(&format!("{name} peer"), theirs[index].1, 2);
                 text += &table_row(&format!("{name} ratio"), ratios[index].1, 3);
             }
         }
         text += &format!("peak memory {peak:.0} MB\n");
-        text
+        Ok(text)
     }
+}
+
+fn ratios(ours: &Rows, theirs: &Rows) -> Rows {
+    let mut ratios = *ours;
+    ratios.iter_mut().zip(theirs).for_each(|(ours, theirs)| ours.1 = ours.1.over(theirs.1));
+    ratios
 }
 
 fn table_row(name: &str, row: Summary, decimals: usize) -> String {
@@ -239,7 +251,7 @@ fn verdicts(name: &str, tally: &Tally) -> String {
         percent(tally.refused.len(), tally.grammars),
         percent(tally.valid_rejected.len(), tally.valid),
         percent(tally.invalid_accepted.len(), tally.invalid),
-        tally.tbm.len(),
+        tally.masks,
     );
     for (id, reason) in tally.refused.iter().take(SHOWN) {
         text += &format!("  refused {id}: {reason}\n");
@@ -254,18 +266,20 @@ fn verdicts(name: &str, tally: &Tally) -> String {
 }
 
 /// One grammar's figures on a line.
-pub fn line(id: &str, ours: &Tally, peer: Option<&Tally>) -> String {
-    let figures = |tally: &Tally| {
-        let [avg, p50, _, p99, _, max] = Summary::of(tally.tbm.iter().copied()).0;
-        let [step, ..] = Summary::of(tally.steps()).0;
-        let ttfm = tally.ttfm.first().copied().unwrap_or_default();
-        format!(
-            "{avg:8.2} avg {p50:7.2} p50 {p99:8.1} p99 {max:8.1} max {step:8.2} step {ttfm:8.0} ttfm"
-        )
-    };
-    let mut text = format!("{id:16} ours {}", figures(ours));
+pub fn line(id: &str, ours: &Tally, peer: Option<&Tally>) -> Result<String, String> {
+    let mut text = format!("{id:16} ours {}", figures(ours)?);
     if let Some(peer) = peer {
-        text += &format!(" | peer {}", figures(peer));
+        text += &format!(" | peer {}", figures(peer)?);
     }
-    text
+    Ok(text)
+}
+
+fn figures(tally: &Tally) -> Result<String, String> {
+    let [(_, masks), _, (_, steps), _] = tally.rows()?;
+    let [avg, p50, _, p99, _, max] = masks.0;
+    let [step, ..] = steps.0;
+    let ttfm = tally.ttfm.first().unwrap_or_default();
+    Ok(format!(
+        "{avg:8.2} avg {p50:7.2} p50 {p99:8.1} p99 {max:8.1} max {step:8.2} step {ttfm:8.0} ttfm"
+    ))
 }

@@ -249,7 +249,11 @@ impl Machine {
 
     /// What a progress means.
     fn facts(&self, progress: &Progress) -> Facts {
-        Facts::new(self.bytes.len(), |key| self.may_come_next(progress, key), self.may_close(progress))
+        Facts::new(
+            self.bytes.len(),
+            |key| self.may_come_next(progress, key),
+            self.may_close(progress),
+        )
     }
 
     /// What holds of every progress there could be.
