@@ -24,11 +24,12 @@ mod samples;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Parser, ValueEnum};
 use pleach::TokenId;
 use pleach::grammar::json_schema::SchemaOptions;
-use pleach::vocab::{SpecialTokens, Tokenizer};
+use pleach::vocab::{SpecialTokens, Tokenizer, Vocabulary};
 
 use data::{Case, Instance};
 use report::{Report, Tally};
@@ -114,10 +115,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<(), String> {
-    let tokenizer =
-        Tokenizer::from_json_file(&arguments.tokenizer).map_err(|error| error.to_string())?;
-    let cases = cases(arguments)?;
-    let vocabulary = tokenizer.vocabulary();
+    let (vocabulary, tokens) = read(arguments)?;
     let schemas = SchemaOptions {
         any_order: !arguments.declared_order,
         compact: arguments.compact,
@@ -129,7 +127,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         Peer::Llguidance => Some(peer::Llguidance::new(&vocabulary)?),
     };
     let mut report = Report::default();
-    for (index, case) in cases.enumerate() {
+    for (index, (case, tokens)) in cases(arguments)?.zip(tokens).enumerate() {
         let case = &case?;
         if !arguments.json {
             eprint!("\r{} {:40.40}", index + 1, case.id);
@@ -138,9 +136,8 @@ fn run(arguments: &Arguments) -> Result<(), String> {
             report.skipped += 1;
             continue;
         }
-        let texts = encode(&tokenizer, case)?;
-        let tally = measure(&mut ours, case, &texts, arguments.cold);
-        let other = peer.as_mut().map(|peer| measure(peer, case, &texts, arguments.cold));
+        let tally = measure(&mut ours, case, &tokens, arguments.cold);
+        let other = peer.as_mut().map(|peer| measure(peer, case, &tokens, arguments.cold));
         if arguments.each {
             eprintln!("\r{}", report::line(&case.id, &tally, other.as_ref())?);
         }
@@ -172,25 +169,28 @@ fn cases(
     Ok(Box::new(cases.take(arguments.limit.unwrap_or(usize::MAX))))
 }
 
-fn encode<'c>(
-    tokenizer: &Tokenizer,
-    case: &'c Case,
-) -> Result<Vec<(&'c Instance, Vec<TokenId>)>, String> {
-    let encode = |instance: &'c Instance| {
-        let tokens = tokenizer
-            .encode(&instance.text, SpecialTokens::AsText)
-            .map_err(|error| format!("{}: {error}", case.id))?;
-        Ok((instance, tokens))
+/// The tokens of each text of a case.
+type CaseTokens = Vec<Box<[TokenId]>>;
+
+/// The vocabulary, and the tokens of all texts. The tokenizer is gone afterwards: it takes more
+/// memory than an engine, and none of an engine's work.
+fn read(arguments: &Arguments) -> Result<(Arc<Vocabulary>, Vec<CaseTokens>), String> {
+    let tokenizer =
+        Tokenizer::from_json_file(&arguments.tokenizer).map_err(|error| error.to_string())?;
+    let tokens = cases(arguments)?.map(|case| encode(&tokenizer, &case?));
+    let tokens = tokens.collect::<Result<_, String>>()?;
+    Ok((tokenizer.vocabulary(), tokens))
+}
+
+fn encode(tokenizer: &Tokenizer, case: &Case) -> Result<CaseTokens, String> {
+    let encode = |instance: &Instance| {
+        let tokens = tokenizer.encode(&instance.text, SpecialTokens::AsText);
+        tokens.map(Vec::into_boxed_slice).map_err(|error| format!("{}: {error}", case.id))
     };
     case.tests.iter().map(encode).collect()
 }
 
-fn measure(
-    engine: &mut dyn Engine,
-    case: &Case,
-    texts: &[(&Instance, Vec<TokenId>)],
-    cold: bool,
-) -> Tally {
+fn measure(engine: &mut dyn Engine, case: &Case, tokens: &[Box<[TokenId]>], cold: bool) -> Tally {
     let mut tally = Tally::of_one();
     engine.forget();
     let (compiled, micros) = report::timed(|| engine.compile(case));
@@ -199,7 +199,7 @@ fn measure(
         return tally;
     }
     tally.ttfm.push(micros);
-    for (instance, tokens) in texts {
+    for (instance, tokens) in case.tests.iter().zip(tokens) {
         match engine.start(cold) {
             Ok(mut follower) => {
                 let is_accepted = follow(&mut *follower, tokens, &mut tally);
