@@ -166,8 +166,18 @@ impl Matcher {
     /// for [`mask`](Self::mask). `bits` is then as it was.
     pub fn fill_mask(&mut self, bits: &mut [u32]) -> Result<(), MatchError> {
         self.check_size(bits)?;
-        self.mask()?.write(bits);
+        match self.known_mask() {
+            Some(mask) => mask.write(bits),
+            None => self.mask()?.write(bits),
+        }
         Ok(())
+    }
+
+    /// The mask of this state, where it was found before and allows nothing that must be taken out.
+    fn known_mask(&self) -> Option<&Mask> {
+        let known = self.generation.automaton.config(self.state()).mask.get()?;
+        let repeats = self.distinct.as_ref().is_some_and(|keys| !keys.has_nothing_to_repeat());
+        (!self.has_ended && !repeats && known.mask.count() > 0).then_some(&*known.mask)
     }
 
     pub(super) fn check_size(&self, bits: &[u32]) -> Result<(), MatchError> {
