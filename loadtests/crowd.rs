@@ -74,7 +74,7 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
         write * options.streams as f64 / 1e3
     );
     let daemon = Daemon::start(&format!(
-        "[server]\nmax_connections = 65536\nworkers = {}\n[model]\ncontext_tokens = 131072\n[device]\nkind = \"simulated\"\n\
+        "[server]\nmax_connections = 65536\nprobe_listen = \"127.0.0.1:0\"\nworkers = {}\n[model]\ncontext_tokens = 131072\n[device]\nkind = \"simulated\"\n\
          max_batch_tokens = 16384\n[device.simulated]\n\
          fixed_us = {}\nper_token_us = 0\nper_sequence_us = 0\n[limits]\nmax_sessions = {}\n\
          max_queued = {}\nqueue_deadline_seconds = 3600\nrequest_deadline_seconds = 3600\n\
@@ -94,7 +94,8 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
         // Streams that go on all the while: no place becomes free.
         let crowd = Crowd::start(&daemon.url, options.streams, ENDLESS, 0.0)?;
         tokio::time::sleep(WARM_UP).await;
-        let found = flood::run(&daemon.url, options.queue + IN_LINE).await?;
+        let probes = daemon.probe_address().ok_or("no address for probes")?;
+        let found = flood::run(&daemon.url, &probes, options.queue + IN_LINE).await?;
         crowd.end()?;
         told(&found);
     }
@@ -110,8 +111,10 @@ fn told(found: &flood::Found) {
     println!("a queue of {}; refusals, ms  {refusals}", found.waiting);
     verdict("refused", format!("{refused} of {asked}"), "all", refused == asked);
     within("longest refusal", found.refusal, 50);
-    within("longest /livez", found.livez, 100);
-    within("longest /metrics", found.metrics, 100);
+    within("longest /livez", found.beside.livez, 100);
+    within("longest /metrics", found.beside.metrics, 100);
+    within("longest /livez at the address for probes", found.apart.livez, 100);
+    within("longest /metrics there", found.apart.metrics, 100);
 }
 
 /// `write_us`: processor time of one write alone.

@@ -413,6 +413,25 @@ fn client(daemon: &Daemon, expected: &Value, random: &mut fastrand::Rng) {
 }
 
 #[test]
+fn who_watches_may_have_an_address_of_its_own() {
+    let daemon =
+        Daemon::start("[server]\nprobe_listen = \"127.0.0.1:0\"\n[device]\nkind = \"simulated\"\n");
+    let log = daemon.log_text();
+    let line = log.lines().find(|line| line.contains("listening for probes")).expect(&log);
+    let line: Value = serde_json::from_str(line).unwrap();
+    let probes = line["address"].as_str().unwrap().parse().unwrap();
+    assert_ne!(probes, daemon.address);
+    for path in ["/livez", "/readyz", "/health", "/metrics"] {
+        for address in [probes, daemon.address] {
+            assert_eq!(http::get(address, path).unwrap().status, 200, "{path}");
+        }
+    }
+    assert_eq!(http::get(daemon.address, "/v1/models").unwrap().status, 200);
+    assert_eq!(http::get(probes, "/v1/models").unwrap().status, 404);
+    assert_eq!(http::post(probes, "/v1/chat/completions", &chat("hello", 4)).unwrap().status, 404);
+}
+
+#[test]
 fn the_other_endpoints_answer() {
     let daemon = quick();
     let models = http::get(daemon.address, "/v1/models").unwrap().json();

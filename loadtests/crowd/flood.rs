@@ -4,6 +4,7 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -30,19 +31,26 @@ pub struct Found {
     /// The longest of each.
     pub refusal: Duration,
     pub refusals: Percentiles,
+    /// Where requests are sent to.
+    pub beside: Probes,
+    /// At the address for probes.
+    pub apart: Probes,
+}
+
+/// The longest answer of each.
+pub struct Probes {
     pub livez: Duration,
     pub metrics: Duration,
 }
 
 /// Fills the queue, and asks for more. Who asks has a thread of its own, so that the times are not
 /// those of the clients in the queue.
-pub async fn run(url: &str, queue: usize) -> Result<Found, Box<dyn Error>> {
+pub async fn run(url: &str, probe_address: &str, queue: usize) -> Result<Found, Box<dyn Error>> {
     let address: SocketAddr = url.trim_start_matches("http://").parse()?;
+    let probe_address = probe_address.parse()?;
     let stop = Arc::new(AtomicBool::new(false));
-    let [livez, metrics] = ["/livez", "/metrics"].map(|path| {
-        let stop = Arc::clone(&stop);
-        std::thread::spawn(move || probe(address, path, &stop))
-    });
+    let beside = Probing::start(address, &stop);
+    let apart = Probing::start(probe_address, &stop);
     let mut waiting = Vec::new();
     while waiting.len() < queue {
         let count = TOGETHER.min(queue - waiting.len());
@@ -60,18 +68,14 @@ pub async fn run(url: &str, queue: usize) -> Result<Found, Box<dyn Error>> {
     }
     let refusals = tokio::task::spawn_blocking(move || refused(address)).await??;
     stop.store(true, Ordering::Release);
-    let longest = |thread: std::thread::JoinHandle<std::io::Result<Duration>>| {
-        thread.join().map_err(|_| "a probe panicked")
-    };
-    let (livez, metrics) = (longest(livez)??, longest(metrics)??);
     Ok(Found {
         waiting: waiting.len(),
         asked: REFUSALS,
         refused: refusals.len(),
         refusal: refusals.iter().max().copied().unwrap_or_default(),
         refusals: Percentiles::of(refusals.into_iter()),
-        livez,
-        metrics,
+        beside: beside.end()?,
+        apart: apart.end()?,
     })
 }
 
@@ -90,6 +94,23 @@ fn refused(address: SocketAddr) -> std::io::Result<Vec<Duration>> {
         }
     }
     Ok(times)
+}
+
+/// Threads that ask again and again.
+struct Probing([JoinHandle<std::io::Result<Duration>>; 2]);
+
+impl Probing {
+    fn start(address: SocketAddr, stop: &Arc<AtomicBool>) -> Self {
+        Self(["/livez", "/metrics"].map(|path| {
+            let stop = Arc::clone(stop);
+            std::thread::spawn(move || probe(address, path, &stop))
+        }))
+    }
+
+    fn end(self) -> Result<Probes, Box<dyn Error>> {
+        let [livez, metrics] = self.0.map(|thread| thread.join().map_err(|_| "a probe panicked"));
+        Ok(Probes { livez: livez??, metrics: metrics?? })
+    }
 }
 
 fn probe(address: SocketAddr, path: &str, stop: &AtomicBool) -> std::io::Result<Duration> {

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 /// A daemon that ends with this value.
@@ -12,6 +13,7 @@ pub struct Daemon {
     child: Child,
     /// Where it answers, `http://…`.
     pub url: String,
+    addresses: Receiver<String>,
     config: PathBuf,
 }
 
@@ -30,10 +32,17 @@ impl Daemon {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| format!("{}: {error}; build it first", program.display()))?;
-        let url = listening_address(&mut child)?;
-        let daemon = Self { child, url, config };
+        let addresses = addresses(&mut child)?;
+        let address = addresses.recv_timeout(Duration::from_secs(60));
+        let address = address.map_err(|_| "the daemon does not say where it listens")?;
+        let daemon = Self { child, url: format!("http://{address}"), addresses, config };
         wait_until_ready(&format!("{}/readyz", daemon.url)).await?;
         Ok(daemon)
+    }
+
+    /// Where it answers probes, once, if it was told to.
+    pub fn probe_address(&self) -> Option<String> {
+        self.addresses.try_recv().ok()
     }
 
     /// Its process.
@@ -80,22 +89,22 @@ pub async fn wait_until_ready(url: &str) -> Result<(), Box<dyn Error>> {
     Err(format!("{url} never became ready").into())
 }
 
-fn listening_address(child: &mut Child) -> Result<String, Box<dyn Error>> {
+/// The addresses at which it says that it listens, as it says so.
+fn addresses(child: &mut Child) -> Result<Receiver<String>, Box<dyn Error>> {
     let errors = child.stderr.take().ok_or("its standard error is not there")?;
     let (send, receive) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         for line in BufReader::new(errors).lines().map_while(Result::ok) {
             let entry: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
             if let Some(address) = entry["address"].as_str() {
-                // Nobody listens any more once the address is known.
+                // Nobody listens any more once the addresses are known.
                 let _ = send.send(address.to_owned());
             } else if entry["level"] != "INFO" {
                 eprintln!("{line}");
             }
         }
     });
-    let address = receive.recv_timeout(Duration::from_secs(60));
-    Ok(format!("http://{}", address.map_err(|_| "the daemon does not say where it listens")?))
+    Ok(receive)
 }
 
 impl Drop for Daemon {

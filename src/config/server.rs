@@ -13,6 +13,11 @@ pub struct ServerConfig {
     /// Address and port. Default `127.0.0.1:8080`; port 0 takes any free one.
     #[serde(deserialize_with = "socket_address")]
     pub listen: SocketAddr,
+    /// Address and port where `/livez`, `/readyz`, `/health` and `/metrics` are answered too, by a
+    /// thread that does nothing else: at once, however many requests are read and streams written
+    /// meanwhile. Default none.
+    #[serde(deserialize_with = "some_socket_address", skip_serializing_if = "Option::is_none")]
+    pub probe_listen: Option<SocketAddr>,
     /// Threads that read requests and write streams. Default 1, 1 to 64.
     pub workers: u32,
     /// Connections over which no further one is accepted. Default 16384, 1 to 1048576; each needs a
@@ -37,6 +42,7 @@ impl Default for ServerConfig {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
+            probe_listen: None,
             workers: 1,
             max_connections: 16_384,
             trust_forwarded: false,
@@ -50,6 +56,9 @@ impl Default for ServerConfig {
 
 impl ServerConfig {
     pub(super) fn check(&self, problems: &mut Problems) {
+        if self.probe_listen == Some(self.listen) && self.listen.port() != 0 {
+            problems.add("server.probe_listen", "must be another than `server.listen`");
+        }
         problems.range("server.workers", self.workers, 1..=64);
         problems.range("server.max_connections", self.max_connections, 1..=1_048_576);
         problems.range("server.keep_alive_seconds", self.keep_alive_seconds, 1..=3600);
@@ -88,6 +97,12 @@ fn socket_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAd
              not {text:?}"
         ))
     })
+}
+
+fn some_socket_address<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SocketAddr>, D::Error> {
+    socket_address(deserializer).map(Some)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod systemd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use actix_web::dev::ServerHandle;
 use actix_web::web::Data;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::oneshot;
@@ -88,10 +89,12 @@ async fn run(config: Config, prometheus: PrometheusHandle) -> Result<(), ServeEr
     let engine = Arc::new(EngineSlot::default());
     let state = http_state(&config, Arc::clone(&engine), prometheus.clone())?;
     let http = http::serve(state.clone())?;
+    let probes = http::serve_probes(state.clone())?;
     for address in &http.addresses {
         tracing::info!(%address, "listening; loading the model");
     }
     let server = actix::spawn(http.server);
+    let probes = probes.map(serve_probes);
 
     let served = async {
         let Some((runtime, threads)) = start(&config, &engine, &state, &mut signals).await? else {
@@ -106,7 +109,18 @@ async fn run(config: Config, prometheus: PrometheusHandle) -> Result<(), ServeEr
     http.handle.stop(true).await;
     // The server's future ends with the server; how is of no consequence any more.
     let _ = server.await;
+    if let Some(probes) = probes {
+        probes.stop(false).await;
+    }
     outcome
+}
+
+fn serve_probes(probes: http::Bound) -> ServerHandle {
+    for address in &probes.addresses {
+        tracing::info!(%address, "listening for probes");
+    }
+    actix::spawn(probes.server);
+    probes.handle
 }
 
 fn http_state(

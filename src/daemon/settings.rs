@@ -26,6 +26,7 @@ pub(super) fn http(config: &Config) -> Result<HttpSettings, ConfigError> {
     let defaults = HttpSettings::default();
     Ok(HttpSettings {
         listen: vec![server.listen],
+        probe_listen: server.probe_listen,
         workers: server.workers as usize,
         max_connections: server.max_connections as usize,
         keep_alive: seconds(server.keep_alive_seconds),

@@ -1,8 +1,8 @@
 //! The HTTP room: OpenAI's wire in front of an [`engine::Engine`].
 //!
 //! A generation request goes through, in this order: request id, key, admission permit, body (type,
-//! size, time), JSON, validation, further permits for further choices, template and tokens, context
-//! check, [`engine::Engine::submit`]. The permit comes before the body, so that the bodies held in
+//! size, time), its turn, JSON, validation, further permits for further choices, template and tokens,
+//! context check, [`engine::Engine::submit`]. The permit comes before the body, so that the bodies held in
 //! memory are bounded by `max_requests` and a full daemon refuses in microseconds.
 //!
 //! Decisions where peers differ:
@@ -37,12 +37,13 @@ mod server;
 mod settings;
 mod sse;
 mod state;
+mod turns;
 
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use server::{Bound, configure, serve};
+pub use server::{Bound, configure, serve, serve_probes};
 pub use settings::{HttpSettings, RequestLimits};
 pub use state::{HttpState, RenderMetrics};

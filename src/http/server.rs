@@ -16,10 +16,18 @@ use super::{auth, catch_panic, metrics, request_id, routes};
 /// Adds every route with its middleware, outermost first: request id, measuring, catching panics,
 /// CORS, keys.
 pub fn configure(config: &mut ServiceConfig, state: Data<HttpState>) {
+    with_middleware(config, state, routes::configure);
+}
+
+fn with_middleware(
+    config: &mut ServiceConfig,
+    state: Data<HttpState>,
+    routes: fn(&mut ServiceConfig),
+) {
     let origins = &state.settings().cors_origins;
     let cors = Condition::new(!origins.is_empty(), cors(origins));
     let scope = web::scope("")
-        .configure(routes::configure)
+        .configure(routes)
         .default_service(web::to(routes::unknown_url))
         .wrap(from_fn(auth::authenticate))
         .wrap(cors)
@@ -59,15 +67,35 @@ pub struct Bound {
 /// # Errors
 /// The address that could not be bound, and why.
 pub fn serve(state: Data<HttpState>) -> io::Result<Bound> {
+    let settings = state.settings();
+    let (listen, workers) = (settings.listen.clone(), settings.workers);
+    bind(state, &listen, workers, routes::configure)
+}
+
+/// Binds the address of the settings where only those ask who watch the daemon, if there is one.
+/// They have a worker of their own: it answers at once, however much the others have to do.
+///
+/// # Errors
+/// Why the address could not be bound.
+pub fn serve_probes(state: Data<HttpState>) -> io::Result<Option<Bound>> {
+    let address = state.settings().probe_listen;
+    address.map(|address| bind(state, &[address], 1, routes::configure_probes)).transpose()
+}
+
+fn bind(
+    state: Data<HttpState>,
+    addresses: &[SocketAddr],
+    workers: usize,
+    routes: fn(&mut ServiceConfig),
+) -> io::Result<Bound> {
     let settings = state.settings().clone();
-    let shared = state.clone();
     // `h1_allow_half_closed(false)`: else a client that closes while its answer is being made is
     // never noticed, and its sessions run on.
     let mut http = HttpServer::new(move || {
-        let state = shared.clone();
-        App::new().configure(move |config| configure(config, state))
+        let state = state.clone();
+        App::new().configure(move |config| with_middleware(config, state, routes))
     })
-    .workers(settings.workers.max(1))
+    .workers(workers.max(1))
     .worker_max_blocking_threads(settings.blocking_threads.max(1))
     .backlog(settings.backlog)
     .max_connections(settings.max_connections)
@@ -77,7 +105,7 @@ pub fn serve(state: Data<HttpState>) -> io::Result<Bound> {
     .tcp_nodelay(true)
     .shutdown_timeout(settings.shutdown_timeout.as_secs())
     .disable_signals();
-    for address in &settings.listen {
+    for address in addresses {
         http = http.bind(address).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
         })?;

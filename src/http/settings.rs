@@ -11,6 +11,8 @@ use crate::sampling::SamplingParams;
 pub struct HttpSettings {
     /// Addresses to listen on.
     pub listen: Vec<SocketAddr>,
+    /// Address where only `/livez`, `/readyz`, `/health` and `/metrics` are answered.
+    pub probe_listen: Option<SocketAddr>,
     /// HTTP worker threads; parsing and writing are all they do.
     pub workers: usize,
     /// Threads a worker may use for big templates and prompts.
@@ -95,6 +97,7 @@ impl Default for HttpSettings {
     fn default() -> Self {
         Self {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 8080))],
+            probe_listen: None,
             workers: 1,
             blocking_threads: 2,
             backlog: 2048,

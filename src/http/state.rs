@@ -10,6 +10,7 @@ use super::engine::{Engine, Health};
 use super::error::ApiError;
 use super::model::Model;
 use super::settings::HttpSettings;
+use super::turns::Turns;
 use crate::telemetry::metrics::ADMISSION_REJECTIONS_TOTAL;
 
 /// Renders the metrics page.
@@ -22,6 +23,7 @@ pub struct HttpState {
     auth: ArcSwap<Auth>,
     engine: Arc<dyn Engine>,
     admission: Admission,
+    turns: Turns,
     model: OnceLock<Arc<Model>>,
     render_metrics: RenderMetrics,
 }
@@ -35,7 +37,9 @@ impl HttpState {
     ) -> Self {
         let admission = Admission::new(settings.limits.max_requests);
         let auth = ArcSwap::from_pointee(settings.auth.clone());
-        Self { settings, auth, engine, admission, model: OnceLock::new(), render_metrics }
+        let turns = Turns::new(settings.workers);
+        let model = OnceLock::new();
+        Self { settings, auth, engine, admission, turns, model, render_metrics }
     }
 
     /// Makes the model known; once. Gives it back when there is one already.
@@ -66,6 +70,11 @@ impl HttpState {
     /// The permits.
     pub fn admission(&self) -> &Admission {
         &self.admission
+    }
+
+    /// Whose request is read next.
+    pub fn turns(&self) -> &Turns {
+        &self.turns
     }
 
     /// The metrics page.

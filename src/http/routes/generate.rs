@@ -52,7 +52,7 @@ pub struct Plan {
 }
 
 impl Intake {
-    /// Takes a permit, then the body.
+    /// Takes a permit, then the body, then its turn.
     pub async fn admit(
         request: HttpRequest,
         payload: Payload,
@@ -66,6 +66,7 @@ impl Intake {
             return Err(ApiError::Internal);
         };
         let body = body::read(&request, payload, state.settings()).await?;
+        state.turns().take().await;
         Ok(Self { state, model, body, permit, request_id, client })
     }
 
@@ -187,7 +188,11 @@ async fn stream(
 ) -> Result<HttpResponse, ApiError> {
     let settings = state.settings();
     let first = match timeout(settings.stream_head_delay, frames.recv()).await {
-        Err(_elapsed) => None,
+        // Those who came together have waited equally long.
+        Err(_elapsed) => {
+            state.turns().take().await;
+            None
+        }
         Ok(None) => {
             tracing::error!("the sessions ended before the stream began");
             return Err(ApiError::Internal);

@@ -25,6 +25,12 @@ pub fn configure(config: &mut ServiceConfig) {
         .service(post("/tokenize", tokenize::tokenize))
         .service(post("/detokenize", tokenize::detokenize))
         .service(post("/apply-template", apply_template::apply_template))
+        .configure(configure_probes);
+}
+
+/// Adds the routes of those who watch the daemon.
+pub fn configure_probes(config: &mut ServiceConfig) {
+    config
         .service(get("/livez", health::livez))
         .service(get("/readyz", health::readyz))
         .service(get("/health", health::readyz))

@@ -69,7 +69,7 @@ pub async fn detokenize(
     .await
 }
 
-/// Reads the body and does `work` on its fields, off the worker where the body is big.
+/// Reads the body and, in its turn, does `work` on its fields, off the worker where the body is big.
 pub async fn with_body(
     request: HttpRequest,
     payload: Payload,
@@ -79,6 +79,7 @@ pub async fn with_body(
     let model: Arc<Model> = state.model()?;
     let limits = state.settings().limits.clone();
     let body = body::read(&request, payload, state.settings()).await?;
+    state.turns().take().await;
     let answer = offload::run(body.len(), limits.offload_bytes, move |_| {
         let mut fields = Fields::root(parse_object(&body, limits.json_values_max)?);
         Checks { model: &model, limits: &limits }.model_name(&mut fields)?;
