@@ -182,12 +182,9 @@ impl Matcher {
     /// The plain mask, where all is known of this place already. While the device runs, all memory
     /// is far away: this looks at little of it.
     fn roomy_mask(&self, tokens_left: u32) -> Option<Arc<Mask>> {
+        let mask = self.known_mask()?;
         let config = self.generation().automaton.config(self.state());
-        let mask = &config.mask.get()?.mask;
-        let has_room = self.has_room(config, tokens_left)?;
-        let keys_differ = || self.distinct.as_ref().is_none_or(|keys| keys.has_nothing_to_repeat());
-        let is_it = has_room && !self.has_ended() && keys_differ() && mask.count() > 0;
-        is_it.then(|| Arc::clone(mask))
+        self.has_room(config, tokens_left)?.then(|| Arc::clone(mask))
     }
 
     /// Whether every allowed token leaves enough, as far as that was found out.

@@ -35,7 +35,7 @@ enum Form {
 }
 
 /// A patched mask in whole, kept when it is written out a second time: hundreds of single bits take
-/// longer to set than all words to copy.
+/// longer to set than all words to copy, and whoever can use the words themselves copies nothing.
 #[derive(Debug, Default)]
 struct Written {
     once: AtomicBool,
@@ -154,10 +154,12 @@ impl Mask {
 
     /// The tokens, without a copy.
     pub fn view(&self) -> MaskView<'_> {
-        match &self.form {
-            Form::List(list) => MaskView::List(list),
-            Form::Patched { base, more } => MaskView::Bits { words: base, more },
-            Form::Bits(words) => MaskView::Bits { words, more: &[] },
+        match (&self.form, self.written.bits.get()) {
+            (Form::List(list), _) => MaskView::List(list),
+            (Form::Bits(words), _) | (Form::Patched { .. }, Some(words)) => {
+                MaskView::Bits { words, more: &[] }
+            }
+            (Form::Patched { base, more }, None) => MaskView::Bits { words: base, more },
         }
     }
 
@@ -181,10 +183,9 @@ impl Mask {
 
     /// Writes the mask out, over all of `out`, as far as `out` reaches.
     pub fn write(&self, out: &mut [u32]) {
-        let (words, list): (&[u32], &[TokenId]) = match (self.written.bits.get(), self.view()) {
-            (Some(bits), _) => (bits, &[]),
-            (None, MaskView::List(list)) => (&[], list),
-            (None, MaskView::Bits { words, more }) => (words, more),
+        let (words, list): (&[u32], &[TokenId]) = match self.view() {
+            MaskView::List(list) => (&[], list),
+            MaskView::Bits { words, more } => (words, more),
         };
         let shared = words.len().min(out.len());
         copy_in_pieces(&words[..shared], &mut out[..shared]);

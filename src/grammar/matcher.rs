@@ -174,10 +174,10 @@ impl Matcher {
     }
 
     /// The mask of this state, where it was found before and allows nothing that must be taken out.
-    fn known_mask(&self) -> Option<&Mask> {
+    pub(super) fn known_mask(&self) -> Option<&Arc<Mask>> {
         let known = self.generation.automaton.config(self.state()).mask.get()?;
         let repeats = self.distinct.as_ref().is_some_and(|keys| !keys.has_nothing_to_repeat());
-        (!self.has_ended && !repeats && known.mask.count() > 0).then_some(&*known.mask)
+        (!self.has_ended && !repeats && known.mask.count() > 0).then_some(&known.mask)
     }
 
     pub(super) fn check_size(&self, bits: &[u32]) -> Result<(), MatchError> {
