@@ -30,6 +30,14 @@ fn check_tells_what_a_good_file_comes_to() {
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stdout).starts_with("ok\nlisten    0.0.0.0:0\n"));
     assert!(text(&output.stderr).starts_with("warning: server.listen is 0.0.0.0:0"));
+    let settings = "device.kind = \"simulated\"\nserver.probe_listen = \"127.0.0.1:9090\"\n";
+    std::fs::write(&file, settings).unwrap();
+    let output = pleach(&["check", file.to_str().unwrap()], "");
+    let expected = "ok\nlisten    127.0.0.1:8080, probes at 127.0.0.1:9090\n";
+    assert!(text(&output.stdout).starts_with(expected), "{}", text(&output.stdout));
+    std::fs::write(&file, settings.replace("9090", "8080")).unwrap();
+    let output = pleach(&["check", file.to_str().unwrap()], "");
+    assert_eq!(output.status.code(), Some(2), "one address for both");
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CliError> {
 /// The main settings, a line each.
 fn facts(config: &Config, cores: usize) -> String {
     let lines = [
-        ("listen", config.server.listen.to_string()),
+        ("listen", listen(config)),
         ("model", model(config)),
         ("device", device(config, cores)),
         ("sessions", sessions(config)),
@@ -32,6 +32,12 @@ fn facts(config: &Config, cores: usize) -> String {
         ),
     ];
     lines.iter().map(|(name, value)| format!("{name:<10}{value}\n")).collect()
+}
+
+fn listen(config: &Config) -> String {
+    let server = &config.server;
+    let probes = server.probe_listen.map(|address| format!(", probes at {address}"));
+    format!("{}{}", server.listen, probes.unwrap_or_default())
 }
 
 fn model(config: &Config) -> String {
