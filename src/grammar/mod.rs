@@ -69,6 +69,7 @@ mod spelling;
 pub mod structural_tag;
 mod text;
 mod text_places;
+mod text_survey;
 mod trie;
 mod vocabulary;
 mod walk;

@@ -15,18 +15,18 @@ use super::builder::StackId;
 use super::error::LimitError;
 use super::key_ends::RestId;
 use super::limits::Fuel;
-use super::mask::set_bit;
+use super::mask::tokens_of;
 use super::mask_cache::{CachedMask, finish_below};
 use super::masks::MaskMaker;
 use super::program::{NO_WAY, Node, NodeId, Program, Role};
 use super::text::CharRanges;
-use super::trie::NO_TOKEN;
+use super::text_survey::Survey;
 use crate::TokenId;
 
 /// Nodes of the vocabulary's tree that are looked at, before a place is left to a walk over shapes.
-const STEPS_MAX: u32 = 30_000;
+const STEPS_MAX: u32 = 60_000;
 /// Steps that cost as much as one of a walk over states.
-const STEPS_PER_PAYMENT: u32 = 8;
+const STEPS_PER_PAYMENT: u32 = 16;
 /// Places that a vocabulary remembers of one kind, at most: each takes up to some tens of kilobytes.
 const SHARED_MAX: usize = 512;
 /// Nodes of the graph of a string of any characters.
@@ -186,23 +186,21 @@ impl MaskMaker<'_> {
         let program = self.automaton.program();
         let Some((form, after)) = form_of(program, node) else { return Ok(None) };
         find(&self.vocabulary.string_places, &form, SHARED_MAX, || {
-            let survey = self.survey_from(node, after, (false, u32::MAX));
-            fuel.spend((u32::MAX - survey.steps_left) / STEPS_PER_PAYMENT)?;
-            Ok(Some(survey.finish()))
+            self.look_through((node, after), (false, u32::MAX), fuel)
         })
     }
 
-    /// All tokens from a node of a text on, or just those with a quote, in so many steps.
-    fn survey_from(
+    /// Looks at all tokens from a node of a text on, or just those with a quote, in so many steps.
+    fn look_through(
         &self,
-        node: NodeId,
-        after: NodeId,
-        (only_quoted, steps_left): (bool, u32),
-    ) -> TextSurvey<'_> {
-        let (inside, quoted) = (Vec::new(), Vec::new());
-        let mut survey = TextSurvey { maker: self, after, only_quoted, steps_left, inside, quoted };
-        survey.walk(node, None);
-        survey
+        (node, after): (NodeId, NodeId),
+        (only_quoted, steps_max): (bool, u32),
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Option<TextPlace>, LimitError> {
+        let survey = Survey { node, after, only_quoted, steps_max };
+        let (steps, place) = survey.run(self.automaton.program(), self.vocabulary);
+        fuel.spend(steps / STEPS_PER_PAYMENT)?;
+        Ok(place)
     }
 
     /// Looks at all tokens from a place in a text.
@@ -222,11 +220,8 @@ impl MaskMaker<'_> {
         }
         let is_shared = text.shared.is_some() || text.takes.is_some();
         let steps_max = if is_shared { u32::MAX } else { STEPS_MAX };
-        let mut survey = |only_quoted| {
-            let survey = self.survey_from(node, after, (only_quoted, steps_max));
-            fuel.spend((steps_max - survey.steps_left) / STEPS_PER_PAYMENT)?;
-            Ok((survey.steps_left > 0).then(|| survey.finish()))
-        };
+        let mut survey =
+            |only_quoted| self.look_through((node, after), (only_quoted, steps_max), &mut *fuel);
         let Some(takes) = &text.takes else { return survey(false) };
         // What stays within is the same for all such texts and at all places.
         let all = find(&self.vocabulary.texts_of, takes, SHARED_MAX, || survey(false))?;
@@ -336,73 +331,18 @@ fn form_of(program: &Program, node: NodeId) -> Option<(Box<[u32]>, NodeId)> {
     Some((form.into(), after))
 }
 
-struct TextSurvey<'s> {
-    maker: &'s MaskMaker<'s>,
-    /// Where the closing quote leads.
-    after: NodeId,
-    /// Whether only tokens with a quote are looked at.
-    only_quoted: bool,
-    steps_left: u32,
-    inside: Vec<TokenId>,
-    quoted: Vec<(RestId, TokenId)>,
-}
-
-impl TextSurvey<'_> {
-    /// Notes the tokens below a node of the tree, whose bytes lead to a node of the text.
-    fn walk(&mut self, from: NodeId, at: Option<u32>) {
-        let program = self.maker.automaton.program();
-        let Node::Switch(span) = program.nodes[from as usize] else { return };
-        let vocabulary = self.maker.vocabulary;
-        let (trie, key_ends) = (vocabulary.trie(), vocabulary.key_ends());
-        for (index, child) in trie.children(at) {
-            if self.only_quoted && !key_ends.has_quote_below(index) {
-                continue;
-            }
-            let Some(next) = program.follow(span, child.byte) else { continue };
-            self.steps_left = self.steps_left.saturating_sub(1);
-            if self.steps_left == 0 {
-                return;
-            }
-            if child.byte == b'"' && next == self.after {
-                let rest_of = |token| Some((key_ends.rest_of(token)?, token));
-                self.quoted.extend(trie.tokens_from(index).filter_map(rest_of));
-                continue;
-            }
-            if child.token != NO_TOKEN && !self.only_quoted {
-                self.inside.push(child.token);
-            }
-            self.walk(next, Some(index));
-        }
-    }
-
-    fn finish(mut self) -> TextPlace {
-        let vocabulary = self.maker.vocabulary;
-        self.inside.sort_unstable();
-        self.quoted.sort_unstable();
-        let (inside, quoted) = (self.inside.len(), self.quoted.len());
-        for &(token, twin) in vocabulary.twins() {
-            if self.inside[..inside].binary_search(&token).is_ok() {
-                self.inside.push(twin);
-            }
-            let of_token = self.quoted[..quoted].iter().find(|(_, other)| *other == token);
-            let rest = of_token.map(|(rest, _)| *rest);
-            self.quoted.extend(rest.map(|rest| (rest, twin)));
-        }
-        self.inside.sort_unstable();
-        self.quoted.sort_unstable();
-        let words = vocabulary.mask_words();
-        let is_many = self.inside.len() > words / 8;
-        let many = is_many.then(|| {
-            let mut bits = vec![0u32; words];
-            self.inside.iter().for_each(|&token| set_bit(&mut bits, token));
-            bits.into()
-        });
-        let few = if is_many { Vec::new() } else { self.inside };
-        TextPlace { many, few: few.into(), quoted: self.quoted.into() }
-    }
-}
-
 impl TextPlace {
+    /// `inside` are the tokens that stay within, as bits; `quoted` those that end the text,
+    /// ascending.
+    pub(super) fn new(inside: Vec<u32>, quoted: Box<[(RestId, TokenId)]>) -> Self {
+        let count: u32 = inside.iter().map(|word| word.count_ones()).sum();
+        let is_many = count as usize > inside.len() / 8;
+        if is_many {
+            return Self { many: Some(inside.into()), few: Box::default(), quoted };
+        }
+        Self { many: None, few: tokens_of(&inside).collect(), quoted }
+    }
+
     /// Bytes of memory it takes, about.
     fn bytes(&self) -> usize {
         let many = self.many.as_ref().map_or(0, |many| size_of_val(&**many));
