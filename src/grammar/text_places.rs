@@ -78,11 +78,11 @@ impl TextNodes {
 #[derive(Debug)]
 pub(crate) struct TextPlace {
     /// Those that stay within, if they are many,
-    many: Option<Arc<[u32]>>,
+    pub(super) many: Option<Arc<[u32]>>,
     /// or if they are few; ascending.
-    few: Box<[TokenId]>,
+    pub(super) few: Box<[TokenId]>,
     /// Those that end the text, by what they go on with after the quote; ascending.
-    quoted: Box<[(RestId, TokenId)]>,
+    pub(super) quoted: Box<[(RestId, TokenId)]>,
 }
 
 /// What may come after a closing quote.
