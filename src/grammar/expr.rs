@@ -182,17 +182,20 @@ pub enum Expr {
     Free(u32),
 }
 
+/// What stands between the parts of an object: mostly a single byte.
+pub type Mark = SmallVec<[u8; 16]>;
+
 /// An object: members between brackets, told apart by their keys. It is never the empty text.
 #[derive(Clone, Debug)]
 pub struct Members {
     /// What comes first, as `{`; it may be empty.
-    pub open: Box<[u8]>,
+    pub open: Mark,
     /// What comes last, as `}`; it may be empty.
-    pub close: Box<[u8]>,
+    pub close: Mark,
     /// What stands between two members, as `,`.
-    pub comma: Box<[u8]>,
+    pub comma: Mark,
     /// What stands between a key and its value, as `:`; it may be empty.
-    pub colon: Box<[u8]>,
+    pub colon: Mark,
     /// The keys, quotes apart; what ends a text is the number of its key.
     pub keys: Arc<TextMachine>,
     /// The value of each key, declared and free ones; `None`: the key is all there is.
@@ -219,15 +222,17 @@ impl Members {
 #[derive(Clone, Debug)]
 pub struct Rule {
     /// Name, for messages.
-    pub name: Arc<str>,
+    pub name: String,
     /// What it matches; `Never` until it is defined.
     pub body: ExprId,
 }
 
 /// Expressions and rules of one grammar, each expression once.
+///
+/// A pool that starts from a base's has all that is in there by the same numbers; its own lists go on
+/// from there.
 #[derive(Clone, Debug)]
 pub struct ExprPool {
-    /// Those of the base apart, which come first.
     exprs: Vec<Expr>,
     ids: HashTable<ExprId>,
     rules: Vec<Rule>,
@@ -281,51 +286,51 @@ impl ExprPool {
 
     /// Gives the pool all that a base's has, if nothing was put in yet; whether it was so.
     pub(super) fn start_from(&mut self, base: &Arc<Base>) -> bool {
-        let is_new = self.is_empty() && self.rules.is_empty();
+        let is_new = self.is_empty() && self.rules.is_empty() && self.base.is_none();
         if is_new {
-            let Self { rules, texts, members, free_texts, .. } = base.pool();
-            *self = Self {
-                exprs: Vec::with_capacity(EXPRS_EXPECTED),
-                ids: HashTable::with_capacity(EXPRS_EXPECTED),
-                rules: rules.clone(),
-                texts: texts.clone(),
-                members: members.clone(),
-                free_texts: free_texts.clone(),
-                markers: self.markers.take(),
-                distinct_keys: false,
-                base: Some(Arc::clone(base)),
-            };
+            self.exprs = Vec::with_capacity(EXPRS_EXPECTED);
+            self.ids = HashTable::with_capacity(EXPRS_EXPECTED);
+            self.base = Some(Arc::clone(base));
         }
         is_new
     }
 
     /// The base that the pool started from.
-    pub(super) fn base(&self) -> Option<Arc<Base>> {
-        self.base.clone()
+    pub(super) fn base(&self) -> Option<&Arc<Base>> {
+        self.base.as_ref()
+    }
+
+    /// Things of a list that are the base's.
+    fn of_base<T>(&self, list: fn(&Self) -> &Vec<T>) -> usize {
+        self.base.as_ref().map_or(0, |base| list(base.pool()).len())
+    }
+
+    /// One thing of a list.
+    fn at<T>(&self, list: fn(&Self) -> &Vec<T>, index: usize) -> &T {
+        let Some(base) = &self.base else { return &list(self)[index] };
+        let of_base = list(base.pool());
+        of_base.get(index).unwrap_or_else(|| &list(self)[index - of_base.len()])
     }
 
     /// The expression behind an id.
     pub fn get(&self, id: ExprId) -> &Expr {
-        match &self.base {
-            Some(base) if id.index() < base.pool().len() => base.pool().get(id),
-            Some(base) => &self.exprs[id.index() - base.pool().len()],
-            None => &self.exprs[id.index()],
-        }
+        self.at(|pool| &pool.exprs, id.index())
     }
 
     /// The rule behind an id.
     pub fn rule(&self, id: RuleId) -> &Rule {
-        &self.rules[id.index()]
+        self.at(|pool| &pool.rules, id.index())
     }
 
     /// All rules, in the order of declaration.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = (RuleId, &Rule)> {
-        self.rules.iter().enumerate().map(|(index, rule)| (RuleId(index as u32), rule))
+        let count = (self.of_base(|pool| &pool.rules) + self.rules.len()) as u32;
+        (0..count).map(|index| (RuleId(index), self.rule(RuleId(index))))
     }
 
     /// Expressions in the pool.
     pub fn len(&self) -> usize {
-        self.base.as_ref().map_or(0, |base| base.pool().len()) + self.exprs.len()
+        self.of_base(|pool| &pool.exprs) + self.exprs.len()
     }
 
     /// Whether there is nothing but the two constants.
@@ -334,15 +339,17 @@ impl ExprPool {
     }
 
     /// A new rule that matches nothing until [`define`](Self::define) is called.
-    pub fn declare(&mut self, name: impl Into<Arc<str>>) -> RuleId {
-        let id = RuleId(self.rules.len() as u32);
+    pub fn declare(&mut self, name: impl Into<String>) -> RuleId {
+        let id = RuleId(self.rules().len() as u32);
         self.rules.push(Rule { name: name.into(), body: Self::NEVER });
         id
     }
 
-    /// Says what the rule matches, in place of what was said before.
+    /// Says what the rule matches, in place of what was said before. Those of the base stay as they
+    /// are.
     pub fn define(&mut self, rule: RuleId, body: ExprId) {
-        self.rules[rule.index()].body = body;
+        let first = self.of_base(|pool| &pool.rules);
+        self.rules[rule.index() - first].body = body;
     }
 
     fn intern(&mut self, expr: Expr) -> ExprId {
@@ -432,35 +439,38 @@ impl ExprPool {
 
     /// A text of the machine.
     pub fn text(&mut self, machine: Arc<TextMachine>) -> ExprId {
+        let number = self.of_base(|pool| &pool.texts) + self.texts.len();
         self.texts.push(machine);
-        self.intern(Expr::Text(self.texts.len() as u32 - 1))
+        self.intern(Expr::Text(number as u32))
     }
 
     /// The machine with a number.
     pub(super) fn text_machine(&self, number: u32) -> &Arc<TextMachine> {
-        &self.texts[number as usize]
+        self.at(|pool| &pool.texts, number as usize)
     }
 
     /// An object.
     pub fn members(&mut self, members: Members) -> ExprId {
+        let number = self.of_base(|pool| &pool.members) + self.members.len();
         self.members.push(Arc::new(members));
-        self.intern(Expr::Members(self.members.len() as u32 - 1))
+        self.intern(Expr::Members(number as u32))
     }
 
     /// The object with a number.
     pub(super) fn members_of(&self, number: u32) -> &Arc<Members> {
-        &self.members[number as usize]
+        self.at(|pool| &pool.members, number as usize)
     }
 
     /// Free text.
     pub fn free_text(&mut self, text: FreeText) -> ExprId {
+        let number = self.of_base(|pool| &pool.free_texts) + self.free_texts.len();
         self.free_texts.push(Arc::new(text));
-        self.intern(Expr::Free(self.free_texts.len() as u32 - 1))
+        self.intern(Expr::Free(number as u32))
     }
 
     /// The free text with a number.
     pub(super) fn free_text_of(&self, number: u32) -> &Arc<FreeText> {
-        &self.free_texts[number as usize]
+        self.at(|pool| &pool.free_texts, number as usize)
     }
 
     /// Says that no object of an answer may have a key twice, free keys included.
@@ -475,14 +485,14 @@ impl ExprPool {
 
     /// One after the other.
     pub fn seq(&mut self, parts: &[ExprId]) -> ExprId {
-        let mut flat: Vec<ExprId> = Vec::with_capacity(parts.len());
-        let mut text: Vec<u8> = Vec::new();
+        let mut flat: SmallVec<[ExprId; 16]> = SmallVec::new();
+        let mut text: SmallVec<[u8; 32]> = SmallVec::new();
         for &part in parts {
-            let inner: &[ExprId] = match self.get(part) {
-                Expr::Seq(inner) => &inner.clone(),
-                _ => &[part],
+            let inner: SmallVec<[ExprId; 8]> = match self.get(part) {
+                Expr::Seq(inner) => inner[..].into(),
+                _ => [part].as_slice().into(),
             };
-            for &part in inner {
+            for part in inner {
                 match self.get(part) {
                     Expr::Never => return Self::NEVER,
                     Expr::Empty => {}
@@ -503,7 +513,7 @@ impl ExprPool {
         match *flat {
             [] => Self::EMPTY,
             [only] => only,
-            _ => self.intern(Expr::Seq(flat.into())),
+            _ => self.intern(Expr::Seq(flat.as_slice().into())),
         }
     }
 
@@ -516,11 +526,11 @@ impl ExprPool {
         let mut texts: Vec<Box<[u8]>> = Vec::new();
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         for &choice in choices {
-            let inner: &[ExprId] = match self.get(choice) {
-                Expr::Alt(inner) => &inner.clone(),
-                _ => &[choice],
+            let inner: SmallVec<[ExprId; 8]> = match self.get(choice) {
+                Expr::Alt(inner) => inner[..].into(),
+                _ => [choice].as_slice().into(),
             };
-            for &choice in inner {
+            for choice in inner {
                 match self.get(choice) {
                     Expr::Never => {}
                     Expr::Literal(text) => texts.push(text.clone()),

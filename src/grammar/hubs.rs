@@ -8,7 +8,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::expr::ExprId;
+use super::expr::{ExprId, Mark};
 use super::members::Progresses;
 use super::program::{Node, NodeId, Program};
 
@@ -27,7 +27,7 @@ struct Seen {
 enum Place {
     /// After a value: this is the same in all objects.
     AfterValue {
-        close: Box<[u8]>,
+        close: Mark,
         gap: ExprId,
     },
     At(NodeId),

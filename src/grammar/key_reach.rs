@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexSet;
+use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
 use super::error::LimitError;
@@ -130,7 +131,7 @@ fn find_reaches(
 /// For the nodes on the way to a key of an object or in one: the set of keys that may come of it.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeKeys {
-    sets: IndexSet<KeySet>,
+    sets: IndexSet<KeySet, FxBuildHasher>,
     first: NodeId,
     /// Numbers of sets, from the first node on.
     of_nodes: Vec<u32>,

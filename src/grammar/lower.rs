@@ -10,6 +10,7 @@ mod finish;
 mod free;
 mod members;
 mod node_costs;
+mod node_table;
 mod rules;
 mod switches;
 mod text;
@@ -21,7 +22,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::error::{GrammarError, LimitError};
-use super::expr::{Expr, ExprId, ExprPool, RuleId, TokenSet};
+use super::expr::{Expr, ExprId, ExprPool, Mark, RuleId, TokenSet};
 use super::free_places::LoweredFree;
 use super::free_text::FreeText;
 use super::limits::{Fuel, Limits};
@@ -31,6 +32,7 @@ use super::text_places::QuotedText;
 pub(crate) use base::Base;
 use costs::Costs;
 use node_costs::Parts;
+use node_table::NodeTable;
 use rules::RuleFacts;
 
 /// A repetition is written out when that takes at most so many nodes.
@@ -55,9 +57,8 @@ pub(crate) fn lower(
     limits: &Limits,
     fuel: &mut Fuel<'_>,
 ) -> Result<Program, GrammarError> {
-    let base = pool.base();
     let (facts, costs) = read_rules(&mut pool, &[root], fuel)?;
-    let made = match base.filter(|base| facts.reaches(base.rule())) {
+    let made = match facts.base() {
         Some(base) => base.made(&mut pool),
         None => Made::new(),
     };
@@ -86,7 +87,7 @@ fn read_rules(
 fn culprit(pool: &ExprPool, facts: &RuleFacts, costs: &Costs, root: RuleId) -> Option<String> {
     let stuck = |rule: &RuleId| *rule != root && costs.rule(*rule) == NO_WAY;
     let found = facts.reached().iter().copied().filter(stuck).min();
-    found.map(|rule| pool.rule(rule).name.to_string())
+    found.map(|rule| pool.rule(rule).name.clone())
 }
 
 /// Nodes under construction.
@@ -127,11 +128,13 @@ struct Made {
     machines: Vec<Machine>,
     texts: Vec<QuotedText>,
     free_texts: Vec<LoweredFree>,
-    text_starts: FxHashMap<u32, NodeId>,
-    members_starts: FxHashMap<u32, NodeId>,
+    text_starts: NodeTable,
+    members_starts: NodeTable,
     colons: Vec<Colon>,
-    starts: FxHashMap<RuleId, NodeId>,
-    bodies: FxHashMap<ExprId, NodeId>,
+    /// Where rules start.
+    starts: NodeTable,
+    /// Where expressions start that are the bodies of rules.
+    bodies: NodeTable,
     lowered: FxHashMap<(ExprId, NodeId), NodeId>,
     consumers: FxHashMap<ExprId, ExprId>,
     /// Where a backslash leads, by where all escaped characters do.
@@ -155,11 +158,11 @@ impl Made {
             machines: Vec::new(),
             texts: Vec::new(),
             free_texts: Vec::new(),
-            text_starts: FxHashMap::default(),
-            members_starts: FxHashMap::default(),
+            text_starts: NodeTable::default(),
+            members_starts: NodeTable::default(),
             colons: Vec::new(),
-            starts: FxHashMap::default(),
-            bodies: FxHashMap::default(),
+            starts: NodeTable::default(),
+            bodies: NodeTable::default(),
             lowered: FxHashMap::with_capacity_and_hasher(LOWERED_EXPECTED, FxBuildHasher),
             consumers: FxHashMap::default(),
             escapes_known: FxHashMap::default(),
@@ -207,7 +210,7 @@ fn roomy<T: Copy>(list: &[T], more: usize) -> Vec<T> {
 /// What stands between a key and its value, with the gaps around it, and where it starts.
 #[derive(Clone)]
 struct Colon {
-    text: Box<[u8]>,
+    text: Mark,
     gap: ExprId,
     start: NodeId,
 }
@@ -240,7 +243,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
             facts,
             costs,
             made,
-            rounds: FxHashMap::with_capacity_and_hasher(LOWERED_EXPECTED, FxBuildHasher),
+            rounds: FxHashMap::default(),
             role: Role::Plain,
             pending: Vec::new(),
             nodes_max: limits.nodes_max,
@@ -277,20 +280,20 @@ impl<'p, 'f> Lowering<'p, 'f> {
 
     /// The node where a called rule starts; the rule is lowered later.
     fn rule_start(&mut self, rule: RuleId) -> NodeId {
-        if let Some(&start) = self.made.starts.get(&rule) {
+        if let Some(start) = self.made.starts.get(rule.index()) {
             return start;
         }
         // Rules that say the same are one, and so are the states and masks within.
         let body = self.pool.rule(rule).body;
-        if let Some(&start) = self.made.bodies.get(&body) {
-            self.made.starts.insert(rule, start);
+        if let Some(start) = self.made.bodies.get(body.index()) {
+            self.made.starts.set(rule.index(), start);
             return start;
         }
         let before = std::mem::take(&mut self.role);
         let start = self.reserve(self.costs.rule(rule));
         self.role = before;
-        self.made.starts.insert(rule, start);
-        self.made.bodies.insert(body, start);
+        self.made.starts.set(rule.index(), start);
+        self.made.bodies.set(body.index(), start);
         self.pending.push(rule);
         start
     }
@@ -483,7 +486,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
             &Expr::Members(number) => self.lower_members(number, next),
             &Expr::Free(number) => self.lower_free(number, next),
             Expr::Literal(bytes) => {
-                let bytes = bytes.clone();
+                let bytes: SmallVec<[u8; 32]> = bytes[..].into();
                 Ok(self.lower_literal(&bytes, next)?)
             }
             Expr::Literals(texts) => {

@@ -7,10 +7,10 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use indexmap::IndexSet;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
-use super::expr::ExprId;
+use super::expr::{ExprId, Mark};
 use super::key_reach::{Keys, NodeKeys};
 use super::program::{NO_WAY, NodeId};
 
@@ -79,19 +79,12 @@ pub(crate) struct Machine {
     rules: MemberRules,
     /// Whether keys need be remembered, and not only how far their order has come.
     remembers: bool,
-    /// Least bytes of a member of each key, without a comma, the declared ones first;
-    /// [`NO_WAY`]: it has no value.
-    bytes: Vec<u32>,
-    /// Least bytes of what comes after each key, to the end of the member.
-    rests: Vec<u32>,
+    /// What is known of each key, the declared ones first.
+    of_keys: Vec<OfKey>,
     keys: Keys,
     /// Which keys may come of the nodes of the key.
     sets: OnceLock<NodeKeys>,
-    /// The node at which each key is written; 0: there is none.
-    member_nodes: Vec<NodeId>,
     marks: MarkBytes,
-    /// Where the value of each key starts; 0: it has none.
-    value_starts: Vec<NodeId>,
     /// What a token can see of the object from outside of its keys, beside its progress.
     outside: Outside,
     /// The nodes that were made for the object.
@@ -99,11 +92,22 @@ pub(crate) struct Machine {
     member_bytes_max: OnceLock<u32>,
 }
 
+/// What is known of one key.
+#[derive(Clone, Copy, Debug)]
+struct OfKey {
+    /// Least bytes of a member, without a comma; [`NO_WAY`]: it has no value.
+    bytes: u32,
+    /// Least bytes of what comes after the key, to the end of the member.
+    rest: u32,
+    /// Where the value starts; 0: it has none.
+    value_start: NodeId,
+}
+
 /// What tokens can see of an object from outside of its keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Outside {
     /// What ends it.
-    pub(crate) close: Box<[u8]>,
+    pub(crate) close: Mark,
     /// The whitespace in its gaps.
     pub(crate) gap: ExprId,
     /// The first node of its keys, if they are quoted; what it is differs from object to object.
@@ -137,13 +141,10 @@ impl Machine {
         Self {
             rules,
             remembers,
-            bytes: vec![NO_WAY; count],
-            rests: vec![NO_WAY; count],
+            of_keys: vec![OfKey { bytes: NO_WAY, rest: NO_WAY, value_start: 0 }; count],
             keys,
             sets: OnceLock::new(),
-            member_nodes: vec![0; count],
             marks,
-            value_starts: vec![0; count],
             outside: Outside::default(),
             nodes: 0..0,
             member_bytes_max: OnceLock::new(),
@@ -160,19 +161,14 @@ impl Machine {
         self.nodes.clone()
     }
 
-    /// Says at which node a key is written.
-    pub(super) fn set_member_node(&mut self, key: KeyId, node: NodeId) {
-        self.member_nodes[key as usize] = node;
-    }
-
     /// Says where the value of a key starts.
     pub(super) fn set_value_start(&mut self, key: KeyId, start: NodeId) {
-        self.value_starts[key as usize] = start;
+        self.of_keys[key as usize].value_start = start;
     }
 
     /// Where the value of a key starts; 0: it has none.
     pub(super) fn value_start(&self, key: KeyId) -> NodeId {
-        self.value_starts[key as usize]
+        self.of_keys[key as usize].value_start
     }
 
     /// Says what tokens can see from outside.
@@ -193,7 +189,7 @@ impl Machine {
 
     fn find_member_bytes_max(&self) -> u32 {
         let rests = |&(key, bytes): &(KeyId, u32)| {
-            let rest = self.rests[key as usize];
+            let rest = self.of_keys[key as usize].rest;
             if rest == NO_WAY { 0 } else { bytes.saturating_add(rest) }
         };
         let member = self.keys.reaches().all().iter().map(rests).max().unwrap_or(0);
@@ -202,9 +198,9 @@ impl Machine {
             0
         } else {
             // Whatever the object may come to lack.
-            let all = self.bytes.iter().filter(|bytes| **bytes != NO_WAY);
+            let all = self.of_keys.iter().map(|key| key.bytes).filter(|bytes| *bytes != NO_WAY);
             let sum = all.fold(0u32, |sum, bytes| {
-                sum.saturating_add(bytes.saturating_add(self.marks.comma))
+                sum.saturating_add(bytes).saturating_add(self.marks.comma)
             });
             sum.saturating_mul(1 + self.rules.min)
         };
@@ -236,7 +232,7 @@ impl Machine {
     /// Keys that are not declared and may come.
     pub(super) fn free_keys(&self) -> KeySet {
         let mut free = KeySet::new();
-        let keys = self.rules.declared..self.bytes.len() as KeyId;
+        let keys = self.rules.declared..self.of_keys.len() as KeyId;
         keys.filter(|key| self.is_possible(*key)).for_each(|key| insert(&mut free, key));
         free
     }
@@ -250,7 +246,7 @@ impl Machine {
     /// What a progress means.
     fn facts(&self, progress: &Progress) -> Facts {
         Facts::new(
-            self.bytes.len(),
+            self.of_keys.len(),
             |key| self.may_come_next(progress, key),
             self.may_close(progress),
         )
@@ -258,7 +254,7 @@ impl Machine {
 
     /// What holds of every progress there could be.
     fn facts_of_any(&self) -> Facts {
-        Facts::new(self.bytes.len(), |key| self.is_possible(key), true)
+        Facts::new(self.of_keys.len(), |key| self.is_possible(key), true)
     }
 
     /// Whether a key may be the next one.
@@ -276,8 +272,9 @@ impl Machine {
     /// Says how many bytes come after a key at least.
     pub(super) fn set_rest(&mut self, key: KeyId, rest: u32) {
         let Some(bytes) = self.keys.bytes(key) else { return };
-        self.rests[key as usize] = rest;
-        self.bytes[key as usize] = (bytes + self.marks.quote).saturating_add(rest);
+        let of_key = &mut self.of_keys[key as usize];
+        of_key.rest = rest;
+        of_key.bytes = (bytes + self.marks.quote).saturating_add(rest);
     }
 
     /// Whether a key is one of the declared ones.
@@ -286,7 +283,7 @@ impl Machine {
     }
 
     fn is_possible(&self, key: KeyId) -> bool {
-        self.bytes.get(key as usize).is_some_and(|bytes| *bytes != NO_WAY)
+        self.of_keys.get(key as usize).is_some_and(|key| key.bytes != NO_WAY)
     }
 
     /// The progress after one more member, if the object can be completed then.
@@ -352,7 +349,7 @@ impl Machine {
                 return None;
             }
             missing.0 += 1;
-            missing.1 = missing.1.saturating_add(self.bytes[key as usize]);
+            missing.1 = missing.1.saturating_add(self.of_keys[key as usize].bytes);
         }
         if self.rules.max.is_some_and(|max| progress.count.saturating_add(missing.0) > max) {
             return None;
@@ -377,11 +374,14 @@ impl Machine {
                 && presence.required.binary_search(key).is_err()
                 && presence.forbidden.binary_search(key).is_err()
         };
-        let mut spare: Vec<u32> =
-            (0..self.rules.declared).filter(is_spare).map(|key| self.bytes[key as usize]).collect();
+        let spare = (0..self.rules.declared).filter(is_spare);
+        let mut spare: Vec<u32> = spare.map(|key| self.of_keys[key as usize].bytes).collect();
         // Keys differ, so not all of them can be the shortest one.
-        let free = (self.rules.declared as usize..self.bytes.len())
-            .map(|key| self.bytes[key].saturating_add(2))
+        let free = self
+            .of_keys
+            .iter()
+            .skip(self.rules.declared as usize)
+            .map(|key| key.bytes.saturating_add(2))
             .min()
             .filter(|bytes| *bytes != NO_WAY);
         spare.sort_unstable();
@@ -425,7 +425,7 @@ impl Machine {
     /// Least bytes to the end of the object from the end of a key.
     pub(crate) fn bytes_after_key(&self, progress: &Progress, key: KeyId) -> u32 {
         let Some(after) = self.after(progress, key) else { return NO_WAY };
-        self.rests[key as usize].saturating_add(self.finish_bytes(&after, false))
+        self.of_keys[key as usize].rest.saturating_add(self.finish_bytes(&after, false))
     }
 
     /// Least bytes to the end of the object from a state of the key.
@@ -469,8 +469,10 @@ impl Machine {
         if self.rules.max.is_some_and(|max| progress.count + 1 + missing > max) {
             return NO_WAY;
         }
-        let saved = if is_one_of_them { self.bytes[key as usize] } else { 0 };
-        self.rests[key as usize]
+        let of_key = &self.of_keys[key as usize];
+        let saved = if is_one_of_them { of_key.bytes } else { 0 };
+        of_key
+            .rest
             .saturating_add(bytes.saturating_sub(saved))
             .saturating_add(missing.saturating_mul(self.marks.comma) + self.marks.close)
     }
@@ -540,14 +542,14 @@ impl Facts {
 /// The progresses that are met, each with a number: what a stack frame holds.
 #[derive(Debug)]
 pub(crate) struct Progresses {
-    known: Mutex<IndexSet<Progress>>,
+    known: Mutex<IndexSet<Progress, FxBuildHasher>>,
     /// By object and number.
     facts: Mutex<FxHashMap<(u32, u32), Arc<Facts>>>,
 }
 
 impl Default for Progresses {
     fn default() -> Self {
-        let known = Mutex::new(IndexSet::from([Progress::default()]));
+        let known = Mutex::new(IndexSet::from_iter([Progress::default()]));
         Self { known, facts: Mutex::default() }
     }
 }

@@ -77,7 +77,7 @@ mod walk;
 pub use cache::GrammarCache;
 pub use compiled::{CompiledGrammar, GrammarSize};
 pub use error::{GrammarError, LimitError, MatchError};
-pub use expr::{CharSet, Expr, ExprId, ExprPool, Members, Rule, RuleId, TokenSet};
+pub use expr::{CharSet, Expr, ExprId, ExprPool, Mark, Members, Rule, RuleId, TokenSet};
 pub use forced::Tokenize;
 pub use free_text::{FreeText, Trigger};
 pub use limits::{Fuel, Limits};

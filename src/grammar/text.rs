@@ -82,12 +82,13 @@ impl TextMachine {
     fn least_to_ends(&self, after: impl Fn(u32) -> u32, cost: impl Fn(&DfaArm) -> u32) -> Vec<u32> {
         let ends = self.states.iter().map(|state| state.end.map_or(u32::MAX, &after));
         let mut least: Vec<u32> = ends.collect();
-        let mut changed = true;
+        let (mut changed, mut goes_back) = (true, false);
         while changed {
             changed = false;
-            // Most arms lead to states that come later.
+            // Most arms lead to states that come later; if all do, once is enough.
             for (from, state) in self.states.iter().enumerate().rev() {
                 for arm in &state.arms {
+                    goes_back |= (arm.next as usize) < from;
                     let rest = least[arm.next as usize];
                     if rest < least[from].saturating_sub(1) {
                         let all = rest.saturating_add(cost(arm));
@@ -96,6 +97,7 @@ impl TextMachine {
                     }
                 }
             }
+            changed &= goes_back;
         }
         least
     }
@@ -104,11 +106,12 @@ impl TextMachine {
     pub(super) fn bytes_from_start(&self) -> Vec<u32> {
         let mut bytes = vec![u32::MAX; self.states.len()];
         bytes.first_mut().into_iter().for_each(|start| *start = 0);
-        let mut changed = true;
+        let (mut changed, mut goes_back) = (true, false);
         while changed {
             changed = false;
             for (from, state) in self.states.iter().enumerate() {
                 for arm in &state.arms {
+                    goes_back |= (arm.next as usize) < from;
                     let known = bytes[arm.next as usize];
                     if bytes[from] < known.saturating_sub(1) {
                         let least = self.spelling.least_bytes(arm.low, arm.high);
@@ -118,6 +121,7 @@ impl TextMachine {
                     }
                 }
             }
+            changed &= goes_back;
         }
         bytes
     }

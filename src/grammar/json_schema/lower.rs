@@ -13,6 +13,7 @@ mod values;
 
 use std::sync::Arc;
 
+use base::Base;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use style::Style;
@@ -61,7 +62,8 @@ pub fn rules_into(
     };
     let mut lowering = Lowering::new(pool, document, *options, dialect);
     if let Some(base) = base {
-        lowering.known = base.known();
+        lowering.known = base.known().without_maps();
+        lowering.base = Some(base);
     }
     let root = match dialect {
         Dialect::Json => lowering.rule(&root, Style::Json),
@@ -81,6 +83,9 @@ struct Lowering<'p> {
     /// What was given up, beside what the document gave up.
     relaxed: Vec<Relaxed>,
     dialect: Dialect,
+    /// What the pool started from.
+    base: Option<Arc<Base>>,
+    /// What has its expressions already, beside what it has from the base.
     known: Known,
     /// Rules that are called and not lowered yet.
     pending: Vec<(Conj, Style, RuleId)>,
@@ -89,7 +94,7 @@ struct Lowering<'p> {
 }
 
 /// What has its expressions already.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Known {
     rules: FxHashMap<(Conj, Style), RuleId>,
     /// Rules for all values of some types, in JSON.
@@ -100,6 +105,20 @@ struct Known {
     gap: Option<ExprId>,
     gap_rule: Option<RuleId>,
     never: Option<RuleId>,
+}
+
+impl Known {
+    /// All but the maps.
+    fn without_maps(&self) -> Self {
+        Self {
+            types: self.types.clone(),
+            any_string: self.any_string,
+            gap: self.gap,
+            gap_rule: self.gap_rule,
+            never: self.never,
+            ..Self::default()
+        }
+    }
 }
 
 impl<'p> Lowering<'p> {
@@ -116,9 +135,16 @@ impl<'p> Lowering<'p> {
             dialect: dialect.clone(),
             limits: FxHashMap::default(),
             relaxed: Vec::new(),
+            base: None,
             known: Known::default(),
             pending: Vec::new(),
         }
+    }
+
+    /// Finds something in what is known here or in the base.
+    fn find_known<T: Copy>(&self, find: impl Fn(&Known) -> Option<&T>) -> Option<T> {
+        let of_base = || self.base.as_ref().and_then(|base| find(base.known()));
+        find(&self.known).or_else(of_base).copied()
     }
 
     /// The rule for what a conjunction allows; it is lowered later.
@@ -127,7 +153,7 @@ impl<'p> Lowering<'p> {
             return rule;
         }
         let key = (conj.clone(), style);
-        if let Some(&known) = self.known.rules.get(&key) {
+        if let Some(known) = self.find_known(|known| known.rules.get(&key)) {
             return known;
         }
         let name = match conj.literals().first() {

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use super::costs::Costs;
+use super::rules::RuleFacts;
 use super::{Lowering, Made};
 use crate::grammar::error::GrammarError;
 use crate::grammar::expr::{ExprPool, RuleId};
@@ -16,6 +17,7 @@ use crate::grammar::limits::{Fuel, Limits};
 pub(crate) struct Base {
     pool: ExprPool,
     rule: RuleId,
+    facts: RuleFacts,
     costs: Costs,
     made: Made,
 }
@@ -35,14 +37,19 @@ impl Base {
         for root in roots {
             lowering.rules_from(root)?;
         }
-        let Lowering { pool, mut costs, made, .. } = lowering;
+        let Lowering { pool, facts, mut costs, made, .. } = lowering;
         costs.settle();
-        Ok(Self { pool, rule, costs, made })
+        Ok(Self { pool, rule, facts, costs, made })
     }
 
     /// The pool that further rules are added to.
     pub(crate) fn pool(&self) -> &ExprPool {
         &self.pool
+    }
+
+    /// What is known of the rules of the pool.
+    pub(super) fn facts(&self) -> &RuleFacts {
+        &self.facts
     }
 
     /// The least bytes of all that is in the pool.

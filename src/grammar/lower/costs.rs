@@ -32,7 +32,7 @@ pub(super) struct LoweringFree {
 }
 
 /// Least bytes of what a grammar is made of. A token counts as one.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Costs {
     rules: Vec<u32>,
     exprs: Vec<Known>,
@@ -49,7 +49,7 @@ impl Costs {
         facts: &RuleFacts,
         fuel: &mut Fuel<'_>,
     ) -> Result<Self, LimitError> {
-        let mut costs = pool.base().map_or_else(Self::default, |base| base.costs().clone());
+        let mut costs = pool.base().map_or_else(Self::default, |base| base.costs().of_exprs());
         // Rules mostly come before those that they call.
         let mut open: std::collections::VecDeque<RuleId> =
             facts.reached().iter().rev().copied().collect();
@@ -66,6 +66,12 @@ impl Costs {
             }
         }
         Ok(costs)
+    }
+
+    /// The costs of rules and expressions. Those of texts are looked up where they are.
+    fn of_exprs(&self) -> Self {
+        let (rules, exprs) = (self.rules.clone(), self.exprs.clone());
+        Self { rules, exprs, look: self.look, ..Self::default() }
     }
 
     /// Adds rules that only those among them call.
@@ -121,6 +127,9 @@ impl Costs {
 
     /// Least bytes from each state of a text to an end.
     pub(super) fn text(&mut self, pool: &ExprPool, number: u32) -> Arc<[u32]> {
+        if let Some(known) = pool.base().and_then(|base| base.costs().texts.get(&number)) {
+            return Arc::clone(known);
+        }
         let bytes = || pool.text_machine(number).bytes_to_ends(|_| 0).into();
         Arc::clone(self.texts.entry(number).or_insert_with(bytes))
     }

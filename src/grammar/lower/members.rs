@@ -27,14 +27,14 @@ impl Lowering<'_, '_> {
         number: u32,
         next: NodeId,
     ) -> Result<NodeId, GrammarError> {
-        let start = match self.made.members_starts.get(&number) {
-            Some(&start) => start,
+        let start = match self.made.members_starts.get(number as usize) {
+            Some(start) => start,
             None => {
                 let members = Arc::clone(self.pool.members_of(number));
                 let before = self.role;
                 let start = self.lower_new_members(number, &members)?;
                 self.role = before;
-                self.made.members_starts.insert(number, start);
+                self.made.members_starts.set(number as usize, start);
                 start
             }
         };
@@ -77,7 +77,6 @@ impl Lowering<'_, '_> {
             };
             self.role = Role::InKey { machine };
             let node = self.push(Node::Member { machine, key: key as KeyId, next })?;
-            self.made.machines[machine as usize].set_member_node(key as KeyId, node);
             member_nodes.push(node);
         }
         self.role = Role::InKey { machine };

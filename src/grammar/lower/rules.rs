@@ -1,7 +1,8 @@
 //! What is known of the rules before any node exists: which call which, may be empty, recurse.
 
-use std::cell::RefCell;
+use std::sync::Arc;
 
+use super::Base;
 use crate::grammar::error::GrammarError;
 use crate::grammar::expr::{Expr, ExprId, ExprPool, RuleId};
 use crate::grammar::grouped::Grouped;
@@ -11,14 +12,21 @@ use crate::grammar::limits::Fuel;
 const COPIED_NODES_MAX: u32 = 12;
 
 /// Facts about the rules of a pool that its roots reach.
+///
+/// Where they reach the whole of a base, what is known of its rules is taken over, and only the
+/// others are gone through.
 pub(super) struct RuleFacts {
     nullable: Vec<bool>,
     copied: Vec<bool>,
+    /// Rules from which no rule that calls itself is reached.
+    settled: Vec<bool>,
     /// Sizes of expressions; 0: not known yet.
-    sizes: RefCell<Vec<u32>>,
+    sizes: Vec<u32>,
     reached: Vec<RuleId>,
     /// For each rule those that call it, once a call.
     users: Grouped<RuleId>,
+    /// The base that is reached as a whole.
+    base: Option<Arc<Base>>,
 }
 
 impl RuleFacts {
@@ -27,27 +35,35 @@ impl RuleFacts {
         roots: &[RuleId],
         fuel: &mut Fuel<'_>,
     ) -> Result<Self, GrammarError> {
-        let (reached, users) = reachable(pool, roots, fuel)?;
+        let Reached { rules: reached, uses, base } = reachable(pool, roots, fuel)?;
+        let count = pool.rules().len();
+        let of_base = |of: fn(&Self) -> &Vec<bool>| {
+            let mut known = base.as_ref().map_or_else(Vec::new, |base| of(base.facts()).clone());
+            known.resize(count, false);
+            known
+        };
         let mut facts = Self {
-            nullable: vec![false; pool.rules().len()],
-            copied: vec![false; pool.rules().len()],
-            sizes: RefCell::new(vec![0; pool.len()]),
+            nullable: of_base(|facts| &facts.nullable),
+            copied: of_base(|facts| &facts.copied),
+            settled: of_base(|facts| &facts.settled),
+            sizes: vec![0; pool.len()],
             reached,
-            users,
+            users: Grouped::new(count, &uses),
+            base,
         };
         facts.find_nullable(pool, fuel)?;
         facts.find_copied(pool);
         Ok(facts)
     }
 
-    /// Rules reached from the roots, those first.
+    /// Rules reached from the roots, those first; none of [`base`](Self::base).
     pub(super) fn reached(&self) -> &[RuleId] {
         &self.reached
     }
 
-    /// Whether the roots reach a rule.
-    pub(super) fn reaches(&self, rule: RuleId) -> bool {
-        self.reached.contains(&rule)
+    /// The base that the roots reach as a whole.
+    pub(super) fn base(&self) -> Option<&Arc<Base>> {
+        self.base.as_ref()
     }
 
     /// The rules that call a rule, once a call.
@@ -90,8 +106,8 @@ impl RuleFacts {
     }
 
     /// Nodes it takes to write an expression out once, about; a call counts as two.
-    pub(super) fn size(&self, pool: &ExprPool, expr: ExprId) -> u32 {
-        if let Some(&known) = self.sizes.borrow().get(expr.index())
+    pub(super) fn size(&mut self, pool: &ExprPool, expr: ExprId) -> u32 {
+        if let Some(&known) = self.sizes.get(expr.index())
             && known != 0
         {
             return known;
@@ -124,11 +140,10 @@ impl RuleFacts {
                 u32::try_from(states).unwrap_or(u32::MAX).saturating_mul(4)
             }
         };
-        let mut sizes = self.sizes.borrow_mut();
-        if sizes.len() < pool.len() {
-            sizes.resize(pool.len(), 0);
+        if self.sizes.len() < pool.len() {
+            self.sizes.resize(pool.len(), 0);
         }
-        sizes[expr.index()] = size;
+        self.sizes[expr.index()] = size;
         size
     }
 
@@ -155,47 +170,81 @@ impl RuleFacts {
         for user in self.users.all() {
             open_calls[user.index()] += 1;
         }
-        let mut settled: Vec<RuleId> =
-            self.reached.iter().copied().filter(|rule| open_calls[rule.index()] == 0).collect();
-        while let Some(rule) = settled.pop() {
-            let small = self.size(pool, pool.rule(rule).body) <= COPIED_NODES_MAX;
+        let is_new = |rule: &RuleId| open_calls[rule.index()] == 0;
+        let mut open: Vec<RuleId> = self.reached.iter().copied().filter(is_new).collect();
+        open.extend(self.settled_of_base());
+        while let Some(rule) = open.pop() {
+            let is_small = self.size(pool, pool.rule(rule).body) <= COPIED_NODES_MAX;
             let users = self.users.of(rule.index() as u32);
-            self.copied[rule.index()] = small || users.len() == 1;
+            let of_base = self.base.as_ref().map_or(0, |base| base.facts().users(rule).len());
+            self.copied[rule.index()] = is_small || users.len() + of_base == 1;
+            self.settled[rule.index()] = true;
             for user in users {
                 open_calls[user.index()] -= 1;
                 if open_calls[user.index()] == 0 {
-                    settled.push(*user);
+                    open.push(*user);
                 }
             }
         }
     }
+
+    /// The rules of the base that are called from outside and reach no recursion.
+    fn settled_of_base(&self) -> Vec<RuleId> {
+        let Some(base) = &self.base else { return Vec::new() };
+        let is_called = |rule: &RuleId| !self.users.of(rule.index() as u32).is_empty();
+        let rules = base.facts().reached().iter().copied();
+        rules.filter(|rule| self.settled[rule.index()] && is_called(rule)).collect()
+    }
 }
 
-/// The rules that the roots reach, and for each rule those that call it, once a call.
+/// What roots reach.
+struct Reached {
+    /// Rules, the roots first; none of `base`.
+    rules: Vec<RuleId>,
+    /// Called rules, by number, and what calls them, once a call.
+    uses: Vec<(u32, RuleId)>,
+    /// The base that is reached as a whole.
+    base: Option<Arc<Base>>,
+}
+
+/// The rules that the roots reach, and those that call them.
 fn reachable(
     pool: &ExprPool,
     roots: &[RuleId],
     fuel: &mut Fuel<'_>,
-) -> Result<(Vec<RuleId>, Grouped<RuleId>), GrammarError> {
+) -> Result<Reached, GrammarError> {
+    let base = pool.base();
+    // Rules of the base are gone into only if it is not reached as a whole.
+    let mut base_end = base.map_or(0, |base| base.pool().rules().len());
+    let (mut of_base, mut rules): (Vec<RuleId>, Vec<RuleId>) =
+        roots.iter().partition(|root| root.index() < base_end);
     let mut uses: Vec<(u32, RuleId)> = Vec::with_capacity(2 * pool.rules().len());
     let mut calls = Vec::with_capacity(pool.rules().len());
     let mut seen = vec![false; pool.rules().len()];
-    let mut reached = Vec::with_capacity(pool.rules().len());
-    reached.extend_from_slice(roots);
-    reached.iter().for_each(|root| seen[root.index()] = true);
+    roots.iter().for_each(|root| seen[root.index()] = true);
     let mut next = 0;
-    while let Some(&rule) = reached.get(next) {
-        next += 1;
-        calls_of(pool, pool.rule(rule).body, false, &|_| true, &mut calls);
-        fuel.spend(1 + u32::try_from(calls.len()).unwrap_or(u32::MAX))?;
-        for call in calls.drain(..) {
-            uses.push((call.index() as u32, rule));
-            if !std::mem::replace(&mut seen[call.index()], true) {
-                reached.push(call);
+    loop {
+        while let Some(&rule) = rules.get(next) {
+            next += 1;
+            calls_of(pool, pool.rule(rule).body, false, &|_| true, &mut calls);
+            fuel.spend(1 + u32::try_from(calls.len()).unwrap_or(u32::MAX))?;
+            for call in calls.drain(..) {
+                uses.push((call.index() as u32, rule));
+                if !std::mem::replace(&mut seen[call.index()], true) {
+                    let list = if call.index() < base_end { &mut of_base } else { &mut rules };
+                    list.push(call);
+                }
             }
         }
+        if let Some(base) = base.filter(|base| of_base.contains(&base.rule())) {
+            return Ok(Reached { rules, uses, base: Some(Arc::clone(base)) });
+        }
+        if of_base.is_empty() {
+            return Ok(Reached { rules, uses, base: None });
+        }
+        rules.append(&mut of_base);
+        base_end = 0;
     }
-    Ok((reached, Grouped::new(pool.rules().len(), &uses)))
 }
 
 /// The rules an expression calls; if `leading`, only those before which nothing need be consumed.
@@ -240,7 +289,9 @@ pub(super) fn remove_direct_left_recursion(pool: &mut ExprPool) {
         Expr::Alt(choices) => choices.iter().any(|&choice| starts_with(pool, choice, *rule)),
         _ => starts_with(pool, *body, *rule),
     };
-    let rules = pool.rules().map(|(id, rule)| (id, rule.body));
+    // Those of a base have none.
+    let base_end = pool.base().map_or(0, |base| base.pool().rules().len());
+    let rules = pool.rules().skip(base_end).map(|(id, rule)| (id, rule.body));
     let rules: Vec<(RuleId, ExprId)> = rules.filter(is_recursive).collect();
     for (rule, body) in rules {
         let choices: Vec<ExprId> = match pool.get(body) {
@@ -294,7 +345,9 @@ pub(super) fn refuse_left_recursion(
         calls_of(pool, pool.rule(rule).body, true, &is_nullable, &mut calls);
         calls
     };
+    let base_end = facts.base().map_or(0, |base| base.pool().rules().len());
     let mut marks = vec![Mark::New; pool.rules().len()];
+    marks[..base_end].fill(Mark::Done);
     let mut path = Vec::new();
     for &from in facts.reached() {
         if marks[from.index()] != Mark::New {
@@ -324,7 +377,7 @@ pub(super) fn refuse_left_recursion(
 fn left_recursion(pool: &ExprPool, path: &[(RuleId, Vec<RuleId>)], call: RuleId) -> GrammarError {
     /// Rules named in the message at most.
     const NAMED_MAX: usize = 8;
-    let name = |rule: RuleId| pool.rule(rule).name.to_string();
+    let name = |rule: RuleId| pool.rule(rule).name.clone();
     let mut names: Vec<String> =
         path.iter().skip_while(|(rule, _)| *rule != call).map(|(rule, _)| name(*rule)).collect();
     if names.len() > NAMED_MAX {

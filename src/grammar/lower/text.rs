@@ -1,6 +1,6 @@
 //! Automata over characters as switches over bytes.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use regex_syntax::utf8::{Utf8Range, Utf8Sequences};
 use smallvec::SmallVec;
@@ -12,8 +12,18 @@ use crate::grammar::regular::DfaArm;
 use crate::grammar::text::{Spelling, TextMachine};
 use crate::grammar::text_places::QuotedText;
 
-/// The bytes of some characters beyond ASCII, and where they lead.
-type Sequence = (SmallVec<[Utf8Range; 4]>, NodeId);
+/// The bytes of some characters beyond ASCII.
+type Bytes = SmallVec<[Utf8Range; 4]>;
+
+/// Such bytes, and where they lead.
+type Sequence = (Bytes, NodeId);
+
+/// The bytes of all characters beyond ASCII, ascending.
+static BEYOND: LazyLock<Vec<Bytes>> = LazyLock::new(|| {
+    let ranges = [('\u{80}', '\u{D7FF}'), ('\u{E000}', '\u{10FFFF}')];
+    let sequences = ranges.into_iter().flat_map(|(low, high)| Utf8Sequences::new(low, high));
+    sequences.map(|sequence| sequence.as_slice().into()).collect()
+});
 
 /// Where the arms of one state lead, by the way their characters are written.
 #[derive(Default)]
@@ -21,9 +31,9 @@ struct Spelled {
     ascii: Vec<Arm>,
     beyond: Vec<Sequence>,
     /// Short escapes, by letter.
-    escapes: Vec<Arm>,
+    escapes: SmallVec<[Arm; 8]>,
     /// Control characters without a short escape.
-    controls: Vec<(u8, NodeId)>,
+    controls: SmallVec<[(u8, NodeId); 32]>,
     /// Whether what JSON escapes is seen to elsewhere.
     skips_escapes: bool,
 }
@@ -52,11 +62,11 @@ impl Lowering<'_, '_> {
         if needs[0] > max {
             return Ok(self.reserve(NO_WAY));
         }
-        let start = match self.made.text_starts.get(&number) {
-            Some(&start) => start,
+        let start = match self.made.text_starts.get(number as usize) {
+            Some(start) => start,
             None => {
                 let start = self.lower_counted_text(&machine, &needs, &bytes)?;
-                self.made.text_starts.insert(number, start);
+                self.made.text_starts.set(number as usize, start);
                 start
             }
         };
@@ -199,10 +209,9 @@ impl Lowering<'_, '_> {
         if let Some(known) = self.made.wide_known.get(&(next, self.role)) {
             return Ok(Arc::clone(known));
         }
-        let mut spelled = Spelled::default();
-        spelled.add_plain(0x80, 0xD7FF, next);
-        spelled.add_plain(0xE000, 0x10FFFF, next);
-        let arms: Arc<[Arm]> = self.sequence_arms(&spelled.beyond, 0)?.as_slice().into();
+        let sequences = BEYOND.iter().map(|bytes| (bytes.clone(), next));
+        let sequences: SmallVec<[Sequence; 8]> = sequences.collect();
+        let arms: Arc<[Arm]> = self.sequence_arms(&sequences, 0)?.as_slice().into();
         self.made.wide_known.insert((next, self.role), Arc::clone(&arms));
         Ok(arms)
     }
@@ -210,7 +219,7 @@ impl Lowering<'_, '_> {
     /// Where a backslash leads.
     fn escapes(
         &mut self,
-        mut letters: Vec<Arm>,
+        mut letters: SmallVec<[Arm; 8]>,
         controls: &[(u8, NodeId)],
     ) -> Result<NodeId, LimitError> {
         if !controls.is_empty() {

@@ -13,7 +13,7 @@ use super::keys::keys;
 use super::objects::{is_known, may_leave_free_keys_out};
 use super::style::{Markup, Quotes, Style};
 use super::values::NEVER;
-use crate::grammar::expr::{ExprId, ExprPool, Members, RuleId};
+use crate::grammar::expr::{ExprId, ExprPool, Mark, Members, RuleId};
 use crate::grammar::limits::Fuel;
 use crate::grammar::members::{KeyOrder, MemberRules, Presence};
 use crate::grammar::text::Spelling;
@@ -245,10 +245,10 @@ impl Lowering<'_> {
             texts.push(text.ok_or_else(|| self.unwritable_name(at, name))?);
         }
         let keys = keys(texts.iter().map(String::as_str), None, Spelling::Plain);
-        let text = |text: &str| -> Box<[u8]> { text.as_bytes().into() };
+        let text = |text: &str| Mark::from(text.as_bytes());
         let gap = self.gap();
         let mut members = Members {
-            open: Box::default(),
+            open: Mark::new(),
             close: text(")"),
             comma: text(","),
             colon: text("="),

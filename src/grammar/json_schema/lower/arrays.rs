@@ -8,7 +8,7 @@ use super::super::{ArrayShape, Conj, Literal, SchemaError};
 use super::Lowering;
 use super::style::Style;
 use super::values::NEVER;
-use crate::grammar::expr::{ExprId, ExprPool, Members, RuleId};
+use crate::grammar::expr::{ExprId, ExprPool, Mark, Members, RuleId};
 use crate::grammar::limits::Fuel;
 use crate::grammar::members::{KeyOrder, MemberRules, Presence};
 
@@ -143,7 +143,7 @@ impl Lowering<'_> {
             open: b"[".as_slice().into(),
             close: b"]".as_slice().into(),
             comma: b",".as_slice().into(),
-            colon: Box::default(),
+            colon: Mark::new(),
             keys: Arc::new(keys),
             values: vec![None; texts.len()].into(),
             quoted: false,

@@ -60,8 +60,8 @@ impl Base {
     }
 
     /// What has its expressions in the base's pool.
-    pub(super) fn known(&self) -> Known {
-        self.known.clone()
+    pub(super) fn known(&self) -> &Known {
+        &self.known
     }
 }
 

@@ -37,7 +37,7 @@ impl Lowering<'_> {
                 integers.map(|set| NumberSet { integer: true, ..set.clone() }).collect();
             return self.numbers(&integers, Style::Json, fuel);
         }
-        if let Some(&known) = self.known.numbers.get(sets) {
+        if let Some(known) = self.find_known(|known| known.numbers.get(sets)) {
             return Ok(known);
         }
         let options = self.document.number_options();

@@ -7,7 +7,7 @@ use super::super::{Conj, Literal, NodeId, ObjectShape, SchemaError};
 use super::Lowering;
 use super::keys::{OtherKeys, keys};
 use super::style::{Quotes, Style};
-use crate::grammar::expr::{ExprId, Members, RuleId};
+use crate::grammar::expr::{ExprId, Mark, Members, RuleId};
 use crate::grammar::limits::Fuel;
 use crate::grammar::members::{KeyOrder, MemberRules, Presence};
 use crate::grammar::regular::{Classifier, Dfa};
@@ -81,7 +81,7 @@ impl Lowering<'_> {
         let gap = self.gap_of(style);
         let open: &[u8] = b"{";
         let object = self.pool.members(Members {
-            open: if reads_keys { open.into() } else { Box::default() },
+            open: if reads_keys { open.into() } else { Mark::new() },
             close: b"}".as_slice().into(),
             comma: b",".as_slice().into(),
             colon: b":".as_slice().into(),

@@ -25,7 +25,7 @@ impl Lowering<'_> {
         fuel: &mut Fuel<'_>,
     ) -> Result<ExprId, SchemaError> {
         let key = (set.clone(), style);
-        if let Some(&known) = self.known.strings.get(&key) {
+        if let Some(known) = self.find_known(|known| known.strings.get(&key)) {
             return Ok(known);
         }
         let string = match style {
