@@ -203,7 +203,7 @@ pub struct Members {
     /// Whether keys stand in quotes.
     pub quoted: bool,
     /// What keys there may be.
-    pub rules: MemberRules,
+    pub rules: Arc<MemberRules>,
     /// The whitespace in each place between its parts; it has no repetition that is counted.
     pub gap: ExprId,
 }

@@ -37,6 +37,12 @@ impl<T: Copy> Grouped<T> {
         Self { items, starts }
     }
 
+    /// Lists one after the other, given where each starts: ascending, from 0 on.
+    pub(super) fn of_lists(items: Vec<T>, starts: impl Iterator<Item = u32>) -> Self {
+        let end = items.len() as u32;
+        Self { items, starts: starts.chain([end]).collect() }
+    }
+
     /// The list of a number; none past the last.
     pub(super) fn of(&self, number: u32) -> &[T] {
         let at = number as usize;

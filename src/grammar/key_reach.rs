@@ -87,11 +87,18 @@ impl Keys {
     }
 }
 
-fn find_reaches(
-    keys: &TextMachine,
-    quote: u32,
-    pay: &mut dyn FnMut(u32) -> Result<(), LimitError>,
-) -> Result<Reaches, LimitError> {
+/// Pays for steps.
+type Pay<'p> = &'p mut dyn FnMut(u32) -> Result<(), LimitError>;
+
+fn find_reaches(keys: &TextMachine, quote: u32, pay: Pay<'_>) -> Result<Reaches, LimitError> {
+    match keys.goes_forward() {
+        true => reaches_ahead(keys, quote, pay),
+        false => reaches_from_ends(keys, quote, pay),
+    }
+}
+
+/// As [`find_reaches`], from the ends of each key back to the states that lead there.
+fn reaches_from_ends(keys: &TextMachine, quote: u32, pay: Pay<'_>) -> Result<Reaches, LimitError> {
     let mut users: Vec<(u32, (u32, u32))> = Vec::with_capacity(2 * keys.states.len());
     let mut ends: Vec<(KeyId, u32)> = Vec::new();
     for (from, state) in keys.states.iter().enumerate() {
@@ -126,6 +133,33 @@ fn find_reaches(
         }
     }
     Ok(Grouped::new(keys.states.len(), &found))
+}
+
+/// As [`find_reaches`], where arms lead to later states or stay: what those may become is known
+/// before.
+fn reaches_ahead(keys: &TextMachine, quote: u32, pay: Pay<'_>) -> Result<Reaches, LimitError> {
+    // Backwards, and so are the keys of each state.
+    let mut found: Vec<(KeyId, u32)> = Vec::with_capacity(2 * keys.states.len());
+    let mut bounds = vec![(0_u32, 0_u32); keys.states.len()];
+    let mut here: Vec<(KeyId, u32)> = Vec::new();
+    for (from, state) in keys.states.iter().enumerate().rev() {
+        here.extend(state.end.map(|key| (key, quote)));
+        for arm in state.arms.iter().filter(|arm| arm.next as usize != from) {
+            let more = keys.spelling.least_bytes(arm.low, arm.high);
+            let (start, end) = bounds[arm.next as usize];
+            let ahead = &found[start as usize..end as usize];
+            here.extend(ahead.iter().map(|&(key, bytes)| (key, bytes + more)));
+        }
+        pay(1 + here.len() as u32)?;
+        here.sort_unstable_by_key(|&(key, bytes)| (std::cmp::Reverse(key), bytes));
+        here.dedup_by_key(|&mut (key, _)| key);
+        let start = found.len() as u32;
+        found.append(&mut here);
+        bounds[from] = (start, found.len() as u32);
+    }
+    found.reverse();
+    let all = found.len() as u32;
+    Ok(Grouped::of_lists(found, bounds.iter().map(|&(_, end)| all - end)))
 }
 
 /// For the nodes on the way to a key of an object or in one: the set of keys that may come of it.
@@ -219,5 +253,45 @@ impl NodeKeys {
     /// Bytes of memory it takes, about.
     pub(super) fn memory_bytes(&self) -> usize {
         self.of_nodes.len() * size_of::<u32>() + self.sets.len() * (size_of::<KeySet>() + 16)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::grammar::text::{Spelling, TextState};
+
+    /// Machines whose arms lead on: for each state the widths and leaps of its arms, and its end.
+    fn machines() -> impl Strategy<Value = TextMachine> {
+        let arm = (0x20_u32..0x30, 0_u32..3);
+        let state = (prop::collection::vec(arm, 0..4), prop::option::of(0_u32..5));
+        prop::collection::vec(state, 1..12).prop_map(|states| {
+            let last = states.len() as u32 - 1;
+            let states = states.into_iter().zip(0_u32..).map(|((arms, end), at)| {
+                let mut low = 0;
+                let arms = arms.into_iter().map(|(width, leap)| {
+                    let arm = DfaArm { low, high: low + width, next: (at + leap).min(last) };
+                    low += width + 1;
+                    arm
+                });
+                TextState { arms: arms.collect(), end }
+            });
+            let states = states.collect();
+            TextMachine { states, spelling: Spelling::Json, max_chars: None, shared: None }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn both_ways_find_the_same(keys in machines(), quote in 0_u32..2) {
+            let pay = &mut |_| Ok(());
+            let ahead = reaches_ahead(&keys, quote, pay).unwrap();
+            let back = reaches_from_ends(&keys, quote, pay).unwrap();
+            for state in 0..keys.states.len() as u32 {
+                prop_assert_eq!(ahead.of(state), back.of(state), "of state {}", state);
+            }
+        }
     }
 }

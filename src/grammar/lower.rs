@@ -243,7 +243,7 @@ impl<'p, 'f> Lowering<'p, 'f> {
             facts,
             costs,
             made,
-            rounds: FxHashMap::default(),
+            rounds: FxHashMap::with_capacity_and_hasher(LOWERED_EXPECTED, FxBuildHasher),
             role: Role::Plain,
             pending: Vec::new(),
             nodes_max: limits.nodes_max,

@@ -22,6 +22,8 @@ pub(crate) enum Segment<'t> {
 #[derive(Debug)]
 pub(crate) struct Markers {
     names: Box<[(Box<[u8]>, TokenId)]>,
+    /// Bytes of the shortest name.
+    least: usize,
     finder: OnceLock<Option<AhoCorasick>>,
 }
 
@@ -32,11 +34,16 @@ impl Markers {
             let is_name = token.bytes.len() > 1 && !vocabulary.is_end(id);
             is_name.then(|| (token.bytes.as_slice().into(), id))
         });
-        Self { names: names.collect(), finder: OnceLock::new() }
+        let names: Box<[(Box<[u8]>, TokenId)]> = names.collect();
+        let least = names.iter().map(|(name, _)| name.len()).min().unwrap_or(usize::MAX);
+        Self { names, least, finder: OnceLock::new() }
     }
 
     /// The text in pieces; of several names at one place the longest is meant.
     pub(crate) fn split<'t>(&self, text: &'t [u8]) -> SmallVec<[Segment<'t>; 1]> {
+        if (1..self.least).contains(&text.len()) {
+            return [Segment::Bytes(text)].into();
+        }
         let finder = self.finder.get_or_init(|| {
             let names = self.names.iter().map(|(name, _)| name);
             AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(names).ok()
@@ -73,6 +80,7 @@ mod tests {
             token("<end>", TokenKind::Control),
         ];
         let markers = Markers::new(&Vocabulary::new(tokens.to_vec(), &[3], None));
+        assert_eq!(markers.split(b"{").as_slice(), [Segment::Bytes(b"{")]);
         assert_eq!(
             markers.split(b"a<t><t>x <u><end>").as_slice(),
             [

@@ -70,9 +70,11 @@ impl MaskMaker<'_> {
             return Ok(Arc::clone(config.mask.get_or_init(|| Arc::new(mask))));
         }
         // No other state is like the first one: it need not be looked up.
-        let simple =
-            if id == START { id } else { self.automaton.abstracted(id, self.vocabulary)? };
-        let mask = if simple != id {
+        let mask = if id == START {
+            Arc::new(self.walk(id, fuel)?.1)
+        } else if let simple = self.automaton.abstracted(id, self.vocabulary)?
+            && simple != id
+        {
             let mask = self.mask(simple, fuel)?;
             self.for_object(id, mask)
         } else if let Some(known) = self.cache.find(self.automaton, id) {

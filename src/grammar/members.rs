@@ -76,7 +76,7 @@ impl Progress {
 /// The rules of one object with what is known once it is lowered.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
-    rules: MemberRules,
+    rules: Arc<MemberRules>,
     /// Whether keys need be remembered, and not only how far their order has come.
     remembers: bool,
     /// What is known of each key, the declared ones first.
@@ -134,7 +134,7 @@ pub(super) struct MarkBytes {
 
 impl Machine {
     /// A machine for rules and keys.
-    pub(super) fn new(rules: MemberRules, keys: Keys, marks: MarkBytes) -> Self {
+    pub(super) fn new(rules: Arc<MemberRules>, keys: Keys, marks: MarkBytes) -> Self {
         let alone = matches!(&*rules.presence, [only] if only.forbidden.is_empty());
         let remembers = rules.order == KeyOrder::Any || !alone;
         let count = keys.count();

@@ -102,6 +102,14 @@ impl TextMachine {
         least
     }
 
+    /// Whether no arm leads to an earlier state.
+    pub(super) fn goes_forward(&self) -> bool {
+        let leads_on = |(from, state): (usize, &TextState)| {
+            state.arms.iter().all(|arm| arm.next as usize >= from)
+        };
+        self.states.iter().enumerate().all(leads_on)
+    }
+
     /// Least bytes from the first state to each; `u32::MAX`: there is no way.
     pub(super) fn bytes_from_start(&self) -> Vec<u32> {
         let mut bytes = vec![u32::MAX; self.states.len()];

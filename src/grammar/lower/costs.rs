@@ -49,7 +49,7 @@ impl Costs {
         facts: &RuleFacts,
         fuel: &mut Fuel<'_>,
     ) -> Result<Self, LimitError> {
-        let mut costs = pool.base().map_or_else(Self::default, |base| base.costs().of_exprs());
+        let mut costs = pool.base().map_or_else(Self::default, |base| base.costs().of_exprs(pool));
         // Rules mostly come before those that they call.
         let mut open: std::collections::VecDeque<RuleId> =
             facts.reached().iter().rev().copied().collect();
@@ -68,9 +68,13 @@ impl Costs {
         Ok(costs)
     }
 
-    /// The costs of rules and expressions. Those of texts are looked up where they are.
-    fn of_exprs(&self) -> Self {
-        let (rules, exprs) = (self.rules.clone(), self.exprs.clone());
+    /// The costs of rules and expressions, with room for those of a pool. Those of texts are looked
+    /// up where they are.
+    fn of_exprs(&self, pool: &ExprPool) -> Self {
+        let mut rules = Vec::with_capacity(pool.rules().len());
+        rules.extend_from_slice(&self.rules);
+        let mut exprs = Vec::with_capacity(pool.len());
+        exprs.extend_from_slice(&self.exprs);
         Self { rules, exprs, look: self.look, ..Self::default() }
     }
 
@@ -340,7 +344,7 @@ fn new_machine(members: &Members, fuel: &mut Fuel<'_>) -> Result<Machine, LimitE
         close: members.close.len() as u32,
     };
     let keys = Keys::new(&members.keys, members.quoted, members.values.len(), fuel)?;
-    Ok(Machine::new(members.rules.clone(), keys, marks))
+    Ok(Machine::new(Arc::clone(&members.rules), keys, marks))
 }
 
 /// Least bytes of a character of a set.

@@ -164,7 +164,7 @@ impl Lowering<'_, '_> {
         });
         let role = |state| Role::Key { machine, state };
         let nodes = self.reserve_states(walk.keys, role, |state| costs[state]);
-        let mut arms = Vec::new();
+        let mut arms = Vec::with_capacity(super::text::ARMS_EXPECTED);
         for (from, state) in walk.keys.states.iter().enumerate() {
             let entry = |to: u32| nodes[to as usize];
             self.char_arms(&state.arms, &entry, walk.keys.spelling, &mut arms)?;
@@ -259,7 +259,7 @@ mod tests {
             keys: Arc::new(keys),
             values: values[..3 + usize::from(free)].into(),
             quoted: true,
-            rules,
+            rules: rules.into(),
             gap,
         });
         let root = pool.declare("root");

@@ -16,10 +16,7 @@ const COPIED_NODES_MAX: u32 = 12;
 /// Where they reach the whole of a base, what is known of its rules is taken over, and only the
 /// others are gone through.
 pub(super) struct RuleFacts {
-    nullable: Vec<bool>,
-    copied: Vec<bool>,
-    /// Rules from which no rule that calls itself is reached.
-    settled: Vec<bool>,
+    rules: Vec<OfRule>,
     /// Sizes of expressions; 0: not known yet.
     sizes: Vec<u32>,
     reached: Vec<RuleId>,
@@ -27,6 +24,15 @@ pub(super) struct RuleFacts {
     users: Grouped<RuleId>,
     /// The base that is reached as a whole.
     base: Option<Arc<Base>>,
+}
+
+/// What is known of one rule.
+#[derive(Clone, Copy, Default)]
+struct OfRule {
+    is_nullable: bool,
+    is_copied: bool,
+    /// Whether no rule that calls itself is reached from it.
+    is_settled: bool,
 }
 
 impl RuleFacts {
@@ -37,15 +43,11 @@ impl RuleFacts {
     ) -> Result<Self, GrammarError> {
         let Reached { rules: reached, uses, base } = reachable(pool, roots, fuel)?;
         let count = pool.rules().len();
-        let of_base = |of: fn(&Self) -> &Vec<bool>| {
-            let mut known = base.as_ref().map_or_else(Vec::new, |base| of(base.facts()).clone());
-            known.resize(count, false);
-            known
-        };
+        let mut rules = Vec::with_capacity(count);
+        rules.extend_from_slice(base.as_ref().map_or(&[], |base| &base.facts().rules));
+        rules.resize(count, OfRule::default());
         let mut facts = Self {
-            nullable: of_base(|facts| &facts.nullable),
-            copied: of_base(|facts| &facts.copied),
-            settled: of_base(|facts| &facts.settled),
+            rules,
             sizes: vec![0; pool.len()],
             reached,
             users: Grouped::new(count, &uses),
@@ -73,13 +75,12 @@ impl RuleFacts {
 
     /// Whether a rule is copied to where it is used, not called.
     pub(super) fn is_copied(&self, rule: RuleId) -> bool {
-        self.copied.get(rule.index()).copied().unwrap_or(false)
+        self.rules.get(rule.index()).is_some_and(|rule| rule.is_copied)
     }
 
     /// Makes room for a rule that was derived from another so that it is never empty.
     pub(super) fn add_rule(&mut self, _from: RuleId) {
-        self.nullable.push(false);
-        self.copied.push(false);
+        self.rules.push(OfRule::default());
     }
 
     /// Whether the empty text matches.
@@ -101,7 +102,7 @@ impl RuleFacts {
             Expr::Seq(parts) => parts.iter().all(|&part| self.is_nullable(pool, part)),
             Expr::Alt(choices) => choices.iter().any(|&choice| self.is_nullable(pool, choice)),
             Expr::Repeat { body, min, .. } => *min == 0 || self.is_nullable(pool, *body),
-            Expr::Rule(rule) => self.nullable.get(rule.index()).copied().unwrap_or(false),
+            Expr::Rule(rule) => self.rules.get(rule.index()).is_some_and(|rule| rule.is_nullable),
         }
     }
 
@@ -155,8 +156,9 @@ impl RuleFacts {
             for index in (0..self.reached.len()).rev() {
                 fuel.spend(1)?;
                 let rule = self.reached[index];
-                if !self.nullable[rule.index()] && self.is_nullable(pool, pool.rule(rule).body) {
-                    self.nullable[rule.index()] = true;
+                let is_known = self.rules[rule.index()].is_nullable;
+                if !is_known && self.is_nullable(pool, pool.rule(rule).body) {
+                    self.rules[rule.index()].is_nullable = true;
                     changed = true;
                 }
             }
@@ -166,7 +168,7 @@ impl RuleFacts {
 
     /// Copied are the rules that reach no recursion and are small or used once.
     fn find_copied(&mut self, pool: &ExprPool) {
-        let mut open_calls = vec![0u32; self.copied.len()];
+        let mut open_calls = vec![0u32; self.rules.len()];
         for user in self.users.all() {
             open_calls[user.index()] += 1;
         }
@@ -177,8 +179,9 @@ impl RuleFacts {
             let is_small = self.size(pool, pool.rule(rule).body) <= COPIED_NODES_MAX;
             let users = self.users.of(rule.index() as u32);
             let of_base = self.base.as_ref().map_or(0, |base| base.facts().users(rule).len());
-            self.copied[rule.index()] = is_small || users.len() + of_base == 1;
-            self.settled[rule.index()] = true;
+            let of_rule = &mut self.rules[rule.index()];
+            of_rule.is_copied = is_small || users.len() + of_base == 1;
+            of_rule.is_settled = true;
             for user in users {
                 open_calls[user.index()] -= 1;
                 if open_calls[user.index()] == 0 {
@@ -193,7 +196,7 @@ impl RuleFacts {
         let Some(base) = &self.base else { return Vec::new() };
         let is_called = |rule: &RuleId| !self.users.of(rule.index() as u32).is_empty();
         let rules = base.facts().reached().iter().copied();
-        rules.filter(|rule| self.settled[rule.index()] && is_called(rule)).collect()
+        rules.filter(|rule| self.rules[rule.index()].is_settled && is_called(rule)).collect()
     }
 }
 

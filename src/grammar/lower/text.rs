@@ -12,6 +12,9 @@ use crate::grammar::regular::DfaArm;
 use crate::grammar::text::{Spelling, TextMachine};
 use crate::grammar::text_places::QuotedText;
 
+/// Arms of most switches for the characters of a state.
+pub(super) const ARMS_EXPECTED: usize = 32;
+
 /// The bytes of some characters beyond ASCII.
 type Bytes = SmallVec<[Utf8Range; 4]>;
 
@@ -124,7 +127,7 @@ impl Lowering<'_, '_> {
         entry: &dyn Fn(u32) -> NodeId,
         next: NodeId,
     ) -> Result<(), GrammarError> {
-        let mut arms = Vec::new();
+        let mut arms = Vec::with_capacity(ARMS_EXPECTED);
         for (state, &node) in machine.states.iter().zip(nodes) {
             self.char_arms(&state.arms, entry, machine.spelling, &mut arms)?;
             match (arms.is_empty(), state.end) {

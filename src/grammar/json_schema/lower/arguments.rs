@@ -255,7 +255,7 @@ impl Lowering<'_> {
             keys: Arc::new(keys),
             values: values.into_iter().map(Some).collect(),
             quoted: false,
-            rules,
+            rules: rules.into(),
             gap,
         };
         let dialect = self.dialect.clone();
@@ -279,7 +279,8 @@ impl Lowering<'_> {
                     ..members
                 };
                 // No parameters are nothing at all.
-                members.rules.min = members.rules.min.max(1);
+                let rules = Arc::make_mut(&mut members.rules);
+                rules.min = rules.min.max(1);
                 let none = if may_be_empty { ExprPool::EMPTY } else { NEVER };
                 let some = self.pool.members(members);
                 Ok(self.pool.alt(&[none, some]))

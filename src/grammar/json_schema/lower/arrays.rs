@@ -147,13 +147,13 @@ impl Lowering<'_> {
             keys: Arc::new(keys),
             values: vec![None; texts.len()].into(),
             quoted: false,
-            rules: MemberRules {
+            rules: Arc::new(MemberRules {
                 declared,
                 order: KeyOrder::Any,
                 presence: [Presence::default()].into(),
                 min: shape.min,
                 max,
-            },
+            }),
             gap,
         }))
     }

@@ -88,7 +88,7 @@ impl Lowering<'_> {
             keys: Arc::new(keys),
             values: values.into(),
             quoted: !matches!(style, Style::Bare(_)),
-            rules: self.member_rules(shape, &order, names.len() as u32),
+            rules: self.member_rules(shape, &order, names.len() as u32).into(),
             gap,
         });
         if reads_keys {
