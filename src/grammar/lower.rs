@@ -19,7 +19,6 @@ use hashbrown::HashTable;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 
 use super::error::{GrammarError, LimitError};
 use super::expr::{Expr, ExprId, ExprPool, Mark, RuleId, TokenSet};
@@ -139,8 +138,9 @@ struct Made {
     consumers: FxHashMap<ExprId, ExprId>,
     /// Where a backslash leads, by where all escaped characters do.
     escapes_known: FxHashMap<(NodeId, Role), NodeId>,
-    /// The arms of all characters beyond ASCII, by where they lead.
-    wide_known: FxHashMap<(NodeId, Role), Arc<[Arm]>>,
+    /// The arms of all characters beyond ASCII, by where they lead, as a part of `wide_arms`.
+    wide_known: FxHashMap<(NodeId, Role), Span>,
+    wide_arms: Vec<Arm>,
     switches: HashTable<NodeId>,
 }
 
@@ -167,6 +167,7 @@ impl Made {
             consumers: FxHashMap::default(),
             escapes_known: FxHashMap::default(),
             wide_known: FxHashMap::default(),
+            wide_arms: Vec::new(),
             switches: HashTable::with_capacity(SWITCHES_EXPECTED),
         }
     }
@@ -195,6 +196,7 @@ impl Clone for Made {
             consumers: self.consumers.clone(),
             escapes_known: self.escapes_known.clone(),
             wide_known: self.wide_known.clone(),
+            wide_arms: self.wide_arms.clone(),
             switches: self.switches.clone(),
         }
     }

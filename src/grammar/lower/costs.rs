@@ -1,6 +1,7 @@
 //! Least bytes of rules and expressions, before any node exists: so a node knows its cost when it
 //! is made, whatever is lowered later.
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -244,15 +245,14 @@ impl Costs {
         let members = pool.members_of(number);
         fuel.spend(1 + members.values.len() as u32)?;
         let colon = least_bytes_marked(pool, &members.colon);
-        let mut machine = match self.machines.remove(&number) {
-            Some(machine) => machine,
-            None => new_machine(members, fuel)?,
+        let machine = match self.machines.entry(number) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(new_machine(members, fuel)?),
         };
         for (key, value) in members.values.iter().enumerate() {
-            let rest = value.map_or(0, |rule| self.rule(rule).saturating_add(colon));
+            let rest = value.map_or(0, |rule| self.rules[rule.index()].saturating_add(colon));
             machine.set_rest(key as u32, rest);
         }
-        self.machines.insert(number, machine);
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::Lowering;
 use crate::grammar::error::{GrammarError, LimitError};
-use crate::grammar::program::{Arm, NO_WAY, Node, NodeId, Program, Role};
+use crate::grammar::program::{Arm, NO_WAY, Node, NodeId, Program, Role, Span};
 use crate::grammar::regular::DfaArm;
 use crate::grammar::text::{Spelling, TextMachine};
 use crate::grammar::text_places::QuotedText;
@@ -181,8 +181,8 @@ impl Lowering<'_, '_> {
         }
         match wide {
             Some(next) => {
-                let arms = self.wide_arms(next)?;
-                all.extend_from_slice(&arms);
+                let span = self.wide_arms(next)?;
+                all.extend_from_slice(&self.made.wide_arms[span.range()]);
             }
             None => {
                 spelled.beyond.sort_unstable_by(|a, b| starts(a).cmp(starts(b)));
@@ -208,15 +208,18 @@ impl Lowering<'_, '_> {
     }
 
     /// The arms of all characters beyond ASCII, if they lead to one node.
-    fn wide_arms(&mut self, next: NodeId) -> Result<Arc<[Arm]>, LimitError> {
-        if let Some(known) = self.made.wide_known.get(&(next, self.role)) {
-            return Ok(Arc::clone(known));
+    fn wide_arms(&mut self, next: NodeId) -> Result<Span, LimitError> {
+        if let Some(&known) = self.made.wide_known.get(&(next, self.role)) {
+            return Ok(known);
         }
         let sequences = BEYOND.iter().map(|bytes| (bytes.clone(), next));
         let sequences: SmallVec<[Sequence; 8]> = sequences.collect();
-        let arms: Arc<[Arm]> = self.sequence_arms(&sequences, 0)?.as_slice().into();
-        self.made.wide_known.insert((next, self.role), Arc::clone(&arms));
-        Ok(arms)
+        let arms = self.sequence_arms(&sequences, 0)?;
+        let first = self.made.wide_arms.len() as u32;
+        self.made.wide_arms.extend_from_slice(&arms);
+        let span = Span { first, count: arms.len() as u32 };
+        self.made.wide_known.insert((next, self.role), span);
+        Ok(span)
     }
 
     /// Where a backslash leads.

@@ -146,6 +146,7 @@ proptest! {
         };
         schema.insert("$defs".to_owned(), json!({ "d": definition }));
         let schema = Value::Object(schema);
+        prop_assume!(!confuses_the_judge(&schema));
         let judge = jsonschema::draft202012::new(&schema).unwrap();
         let mut fuel = Fuel::new(20_000_000);
         let options = SchemaOptions::default();
@@ -164,6 +165,23 @@ proptest! {
                 Err(other) => prop_assert!(false, "{other}"),
             }
         }
+    }
+}
+
+/// Whether `unevaluatedItems` or the like lies within a `contains` that has both bounds: the judge then takes
+/// it for that of the schema around (jsonschema 0.47).
+fn confuses_the_judge(schema: &Value) -> bool {
+    let has_bounds = |entries: &Map<String, Value>| {
+        entries.contains_key("minContains") && entries.contains_key("maxContains")
+    };
+    match schema {
+        Value::Object(entries) => {
+            let contains = entries.get("contains").filter(|_| has_bounds(entries));
+            contains.is_some_and(|it| it.to_string().contains("unevaluated"))
+                || entries.values().any(confuses_the_judge)
+        }
+        Value::Array(items) => items.iter().any(confuses_the_judge),
+        _ => false,
     }
 }
 
