@@ -8,6 +8,7 @@ mod base;
 mod costs;
 mod finish;
 mod free;
+mod made;
 mod members;
 mod node_costs;
 mod node_table;
@@ -15,13 +16,12 @@ mod rules;
 mod switches;
 mod text;
 
-use hashbrown::HashTable;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 
 use super::error::{GrammarError, LimitError};
-use super::expr::{Expr, ExprId, ExprPool, Mark, RuleId, TokenSet};
+use super::expr::{Expr, ExprId, ExprPool, RuleId, TokenSet};
 use super::free_places::LoweredFree;
 use super::free_text::FreeText;
 use super::limits::{Fuel, Limits};
@@ -30,18 +30,12 @@ use super::program::{Arm, CountedLoop, NO_WAY, Node, NodeId, Program, Role, Span
 use super::text_places::QuotedText;
 pub(crate) use base::Base;
 use costs::Costs;
+use made::{Colon, LOWERED_EXPECTED, Made};
 use node_costs::Parts;
-use node_table::NodeTable;
 use rules::RuleFacts;
 
 /// A repetition is written out when that takes at most so many nodes.
 const UNROLLED_NODES_MAX: u32 = 16;
-/// Nodes of a grammar of middle size: room for so many is made at once.
-const NODES_EXPECTED: usize = 1_024;
-/// Switches and places of such a grammar that are looked up: less, since their tables are copied
-/// as they are.
-const SWITCHES_EXPECTED: usize = 400;
-const LOWERED_EXPECTED: usize = 100;
 /// Depth of expressions within expressions, rules that are copied included.
 const DEPTH_MAX: u32 = 600;
 /// Depth from which rules are called even if they are small, so that chains of rules end.
@@ -105,116 +99,6 @@ pub(crate) struct Graph {
     pub(crate) start: NodeId,
     /// Least bytes from each node to the end of its rule.
     pub(crate) costs: Vec<u32>,
-}
-
-/// A list that starts with `item`, with room for more.
-fn first_of<T>(item: T) -> Vec<T> {
-    let mut list = Vec::with_capacity(NODES_EXPECTED);
-    list.push(item);
-    list
-}
-
-/// What was made of a pool so far.
-struct Made {
-    nodes: Vec<Node>,
-    /// Least bytes from each node to the end of its rule.
-    node_costs: Vec<u32>,
-    arms: Vec<Arm>,
-    targets: Vec<NodeId>,
-    loops: Vec<CountedLoop>,
-    token_sets: Vec<TokenSet>,
-    roles: Vec<Role>,
-    machines: Vec<Machine>,
-    texts: Vec<QuotedText>,
-    free_texts: Vec<LoweredFree>,
-    text_starts: NodeTable,
-    members_starts: NodeTable,
-    colons: Vec<Colon>,
-    /// Where rules start.
-    starts: NodeTable,
-    /// Where expressions start that are the bodies of rules.
-    bodies: NodeTable,
-    lowered: FxHashMap<(ExprId, NodeId), NodeId>,
-    consumers: FxHashMap<ExprId, ExprId>,
-    /// Where a backslash leads, by where all escaped characters do.
-    escapes_known: FxHashMap<(NodeId, Role), NodeId>,
-    /// The arms of all characters beyond ASCII, by where they lead, as a part of `wide_arms`.
-    wide_known: FxHashMap<(NodeId, Role), Span>,
-    wide_arms: Vec<Arm>,
-    switches: HashTable<NodeId>,
-}
-
-impl Made {
-    /// Nothing but the end of a rule.
-    fn new() -> Self {
-        Self {
-            nodes: first_of(Node::Return),
-            node_costs: first_of(0),
-            arms: Vec::with_capacity(2 * NODES_EXPECTED),
-            targets: Vec::with_capacity(NODES_EXPECTED),
-            loops: Vec::new(),
-            token_sets: Vec::new(),
-            roles: first_of(Role::Plain),
-            machines: Vec::new(),
-            texts: Vec::new(),
-            free_texts: Vec::new(),
-            text_starts: NodeTable::default(),
-            members_starts: NodeTable::default(),
-            colons: Vec::new(),
-            starts: NodeTable::default(),
-            bodies: NodeTable::default(),
-            lowered: FxHashMap::with_capacity_and_hasher(LOWERED_EXPECTED, FxBuildHasher),
-            consumers: FxHashMap::default(),
-            escapes_known: FxHashMap::default(),
-            wide_known: FxHashMap::default(),
-            wide_arms: Vec::new(),
-            switches: HashTable::with_capacity(SWITCHES_EXPECTED),
-        }
-    }
-}
-
-impl Clone for Made {
-    /// A copy with room for more.
-    fn clone(&self) -> Self {
-        Self {
-            nodes: roomy(&self.nodes, NODES_EXPECTED),
-            node_costs: roomy(&self.node_costs, NODES_EXPECTED),
-            arms: roomy(&self.arms, 2 * NODES_EXPECTED),
-            targets: roomy(&self.targets, NODES_EXPECTED),
-            loops: self.loops.clone(),
-            token_sets: self.token_sets.clone(),
-            roles: roomy(&self.roles, NODES_EXPECTED),
-            machines: self.machines.clone(),
-            texts: self.texts.clone(),
-            free_texts: self.free_texts.clone(),
-            text_starts: self.text_starts.clone(),
-            members_starts: self.members_starts.clone(),
-            colons: self.colons.clone(),
-            starts: self.starts.clone(),
-            bodies: self.bodies.clone(),
-            lowered: self.lowered.clone(),
-            consumers: self.consumers.clone(),
-            escapes_known: self.escapes_known.clone(),
-            wide_known: self.wide_known.clone(),
-            wide_arms: self.wide_arms.clone(),
-            switches: self.switches.clone(),
-        }
-    }
-}
-
-/// A copy of a list, with room for so many more.
-fn roomy<T: Copy>(list: &[T], more: usize) -> Vec<T> {
-    let mut copy = Vec::with_capacity(list.len() + more);
-    copy.extend_from_slice(list);
-    copy
-}
-
-/// What stands between a key and its value, with the gaps around it, and where it starts.
-#[derive(Clone)]
-struct Colon {
-    text: Mark,
-    gap: ExprId,
-    start: NodeId,
 }
 
 struct Lowering<'p, 'f> {
