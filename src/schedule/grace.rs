@@ -8,9 +8,17 @@ const GRACE_MIN: Duration = Duration::from_millis(1);
 const GRACE_MAX: Duration = Duration::from_millis(20);
 
 /// Where the sessions are just busy answering, they are waited for as long as none of them takes
-/// longer than the grace after the one before, up to this: half a step costs as much as a full one
-/// where sessions are many.
+/// longer than the grace after the one before, or nearly all have not answered yet, up to this: a
+/// step of few costs as much as a full one where sessions are many.
 const BUSY_MAX: Duration = Duration::from_millis(40);
+
+/// Sessions by whether they could go on now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sessions {
+    pub(super) ready: usize,
+    /// Those who have rows and have not said yet what comes next.
+    pub(super) awaited: usize,
+}
 
 /// The pause between the end of a step and the start of the next.
 #[derive(Clone, Copy, Debug)]
@@ -32,15 +40,25 @@ impl Grace {
         self.until = self.until.max(now + self.grace).min(self.latest);
     }
 
-    /// Until when others are waited for; none: no longer.
-    pub(super) fn waits_until(&self, now: Instant) -> Option<Instant> {
-        (now < self.until).then_some(self.until)
+    /// Until when those are waited for who have not answered; none: no longer.
+    pub(super) fn waits_until(&self, now: Instant, sessions: Sessions) -> Option<Instant> {
+        let until = if self.is_for_few(sessions) { self.latest } else { self.until };
+        (now < until).then_some(until)
+    }
+
+    /// Whether a step now would cost those who have not answered, who wait for its end, more than
+    /// waiting for them costs those who are ready.
+    fn is_for_few(&self, Sessions { ready, awaited }: Sessions) -> bool {
+        let lost = |sessions: usize, each: Duration| sessions as f64 * each.as_secs_f64();
+        lost(awaited, self.grace) > lost(ready, BUSY_MAX)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const HALF: Sessions = Sessions { ready: 1, awaited: 1 };
 
     fn ms(count: u64) -> Duration {
         Duration::from_millis(count)
@@ -51,8 +69,8 @@ mod tests {
         let now = Instant::now();
         for (step, grace) in [(0, 1), (5, 5), (500, 20)] {
             let pause = Grace::after(ms(step), now);
-            assert_eq!(pause.waits_until(now), Some(now + ms(grace)));
-            assert_eq!(pause.waits_until(now + ms(grace)), None);
+            assert_eq!(pause.waits_until(now, HALF), Some(now + ms(grace)));
+            assert_eq!(pause.waits_until(now + ms(grace), HALF), None);
         }
     }
 
@@ -63,9 +81,20 @@ mod tests {
         for at in 1..=4 {
             pause.answered(start + ms(4 * at));
         }
-        assert_eq!(pause.waits_until(start + ms(20)), Some(start + ms(21)));
+        assert_eq!(pause.waits_until(start + ms(20), HALF), Some(start + ms(21)));
         (5..20).for_each(|at| pause.answered(start + ms(4 * at)));
-        assert_eq!(pause.waits_until(start + ms(39)), Some(start + ms(40)));
-        assert_eq!(pause.waits_until(start + ms(40)), None);
+        assert_eq!(pause.waits_until(start + ms(39), HALF), Some(start + ms(40)));
+        assert_eq!(pause.waits_until(start + ms(40), HALF), None);
+    }
+
+    #[test]
+    fn many_are_waited_for_where_few_are_ready() {
+        let start = Instant::now();
+        let pause = Grace::after(ms(5), start);
+        for (ready, until) in [(1, Some(start + ms(40))), (11, Some(start + ms(40))), (13, None)] {
+            let sessions = Sessions { ready, awaited: 100 };
+            assert_eq!(pause.waits_until(start + ms(6), sessions), until, "{ready} are ready");
+            assert_eq!(pause.waits_until(start + ms(40), sessions), None);
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::draft::{Drafter, choose};
 use super::entry::Phase;
 use super::event::{Effects, Notice, SessionId};
-use super::grace::Grace;
+use super::grace::{Grace, Sessions};
 use super::pace::Measured;
 use super::plan::{Budget, Candidate, plan};
 use super::scheduler::Scheduler;
@@ -46,7 +46,7 @@ impl Scheduler {
             return;
         }
         if self.awaited > 0
-            && let Some(until) = self.grace.and_then(|grace| grace.waits_until(now))
+            && let Some(until) = self.grace.and_then(|it| it.waits_until(now, self.sessions()))
         {
             // A timer that is set need not be set again at each answer: it asks again when it fires.
             let known = self.wake_at.filter(|&at| now < at && at <= until);
@@ -70,6 +70,13 @@ impl Scheduler {
             operations: std::mem::take(&mut self.operations),
             batch: StepBatch { pieces },
         });
+    }
+
+    /// Who is waited for, and who is not: those who come in next, too.
+    fn sessions(&self) -> Sessions {
+        let coming = self.queue.waiting().min(self.free_slots.len());
+        let ready = self.running.len().saturating_sub(self.awaited) + coming;
+        Sessions { ready, awaited: self.awaited }
     }
 
     /// The next step's pieces, in the order of their slots.

@@ -203,6 +203,42 @@ fn a_straggler_is_waited_for_a_grace_and_no_longer() {
     assert_eq!(world.last_batch().len(), 2, "the straggler joins the step after");
 }
 
+/// Sixteen sessions that have rows and have not answered, and a seventeenth that comes.
+fn many_awaited_and_one_ready() -> World {
+    let mut world = World::with(SimulatedSettings {
+        max_sequences: 20,
+        context_tokens: 64,
+        max_batch_tokens: 64,
+        ..Default::default()
+    });
+    (1..=16).for_each(|id| world.submit(id, &[7]));
+    world.step();
+    world.pass_grace();
+    world.step();
+    world.submit(17, &[7]);
+    world
+}
+
+#[test]
+fn many_are_waited_for_where_one_is_ready() {
+    let mut world = many_awaited_and_one_ready();
+    world.now += Duration::from_millis(30);
+    world.event(Event::Tick);
+    assert!(world.running.is_none(), "a step for one would hold up sixteen");
+    (1..=15).for_each(|id| world.next(id, &[9]));
+    assert!(world.running.is_none(), "one answers within the grace");
+    world.next(16, &[9]);
+    assert_eq!(world.last_batch().len(), 17);
+}
+
+#[test]
+fn many_are_not_waited_for_without_end() {
+    let mut world = many_awaited_and_one_ready();
+    world.now += Duration::from_millis(41);
+    world.event(Event::Tick);
+    assert_eq!(world.last_batch(), [(0, 1)]);
+}
+
 #[test]
 fn a_paused_session_is_not_waited_for_and_keeps_its_sequence() {
     let mut world = World::new(2, 64);
