@@ -39,7 +39,7 @@ struct Options {
     /// Microseconds of a step.
     #[arg(long, default_value_t = 5_000)]
     step_us: u64,
-    /// Tokens of an answer.
+    /// Tokens of an answer on average: each has from half as many to half as many more.
     #[arg(long, default_value_t = 400)]
     tokens: u32,
     /// Of a hundred streams, how many leave before their end.
@@ -82,17 +82,20 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
         options.workers,
         options.step_us,
         options.streams,
-        options.queue + IN_LINE,
+        // Without a flood, who comes back before its old place in line is free is not refused.
+        if options.queue > 0 { options.queue + IN_LINE } else { 2 * IN_LINE },
     ))
     .await?;
     let leaving = f64::from(options.leaving) / 100.0;
-    let crowd = Crowd::start(&daemon.url, options.streams + IN_LINE, options.tokens, leaving)?;
+    let half = options.tokens / 2;
+    let lengths = options.tokens - half..=options.tokens + half;
+    let crowd = Crowd::start(&daemon.url, options.streams + IN_LINE, lengths, leaving)?;
     tokio::time::sleep(WARM_UP).await;
     measure(options, &daemon, &crowd, write).await?;
     crowd.end()?;
     if options.queue > 0 {
         // Streams that go on all the while: no place becomes free.
-        let crowd = Crowd::start(&daemon.url, options.streams, ENDLESS, 0.0)?;
+        let crowd = Crowd::start(&daemon.url, options.streams, ENDLESS..=ENDLESS, 0.0)?;
         tokio::time::sleep(WARM_UP).await;
         let probes = daemon.probe_address().ok_or("no address for probes")?;
         let found = flood::run(&daemon.url, &probes, options.queue + IN_LINE).await?;

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::error::Error;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -36,12 +37,13 @@ pub struct Crowd {
 }
 
 impl Crowd {
-    /// Starts so many clients of the daemon at `url`; of those that are not watched a share leaves
-    /// before its end.
+    /// Starts so many clients of the daemon at `url`. Each answer has any number of tokens from a
+    /// range: answers of one length would all end in the same step, and nobody would be in line
+    /// then. Of those that are not watched a share leaves before its end.
     pub fn start(
         url: &str,
         clients: usize,
-        tokens: u32,
+        tokens: RangeInclusive<u32>,
         leaving: f64,
     ) -> Result<Self, Box<dyn Error>> {
         let address: SocketAddr = url.trim_start_matches("http://").parse()?;
@@ -50,9 +52,9 @@ impl Crowd {
         let client = |which| {
             let found = Rc::clone(&found);
             if which < WATCHED {
-                actix_rt::spawn(watch(watcher.clone(), which, tokens, found))
+                actix_rt::spawn(watch(watcher.clone(), which, tokens.clone(), found))
             } else {
-                actix_rt::spawn(drain(address, which, tokens, leaving, found))
+                actix_rt::spawn(drain(address, which, tokens.clone(), leaving, found))
             }
         };
         let clients = (0..clients).map(client).collect();
@@ -80,8 +82,15 @@ impl Drop for Crowd {
     }
 }
 
-async fn watch(client: Client, which: usize, tokens: u32, found: Rc<RefCell<Found>>) {
+async fn watch(
+    client: Client,
+    which: usize,
+    tokens: RangeInclusive<u32>,
+    found: Rc<RefCell<Found>>,
+) {
+    let mut rng = Rng::with_seed(which as u64);
     loop {
+        let tokens = rng.u32(tokens.clone());
         let request = Request::new(Endpoint::Completions, raw::stream_body(which, tokens));
         match client.ask(&request).await {
             Ok(answer) => found.borrow_mut().gaps.extend(answer.gaps),
@@ -96,7 +105,7 @@ async fn watch(client: Client, which: usize, tokens: u32, found: Rc<RefCell<Foun
 async fn drain(
     address: SocketAddr,
     which: usize,
-    tokens: u32,
+    tokens: RangeInclusive<u32>,
     leaving: f64,
     found: Rc<RefCell<Found>>,
 ) {
@@ -104,7 +113,7 @@ async fn drain(
     loop {
         let leaves = rng.f64() < leaving;
         let patience = Duration::from_millis(rng.u64(..LEAVE_WITHIN_MS));
-        let body = raw::stream_body(rng.usize(..1 << 20), tokens);
+        let body = raw::stream_body(rng.usize(..1 << 20), rng.u32(tokens.clone()));
         let request = raw::post(&body);
         let answer = read(address, &request);
         let result = if leaves {
