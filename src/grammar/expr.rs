@@ -305,6 +305,11 @@ impl ExprPool {
         self.base.as_ref().map_or(0, |base| list(base.pool()).len())
     }
 
+    /// Things of a list in all.
+    fn count<T>(&self, list: fn(&Self) -> &Vec<T>) -> usize {
+        self.of_base(list) + list(self).len()
+    }
+
     /// One thing of a list.
     fn at<T>(&self, list: fn(&Self) -> &Vec<T>, index: usize) -> &T {
         let Some(base) = &self.base else { return &list(self)[index] };
@@ -324,13 +329,13 @@ impl ExprPool {
 
     /// All rules, in the order of declaration.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = (RuleId, &Rule)> {
-        let count = (self.of_base(|pool| &pool.rules) + self.rules.len()) as u32;
+        let count = self.count(|pool| &pool.rules) as u32;
         (0..count).map(|index| (RuleId(index), self.rule(RuleId(index))))
     }
 
     /// Expressions in the pool.
     pub fn len(&self) -> usize {
-        self.of_base(|pool| &pool.exprs) + self.exprs.len()
+        self.count(|pool| &pool.exprs)
     }
 
     /// Whether there is nothing but the two constants.
@@ -358,7 +363,7 @@ impl ExprPool {
         if let Some(id) = known.or_else(|| self.find(hash, &expr)) {
             return id;
         }
-        let first = self.len() - self.exprs.len();
+        let first = self.of_base(|pool| &pool.exprs);
         let id = ExprId(self.len() as u32);
         self.exprs.push(expr);
         self.ids.insert_unique(hash, id, |id| hash_of(&self.exprs[id.index() - first]));
@@ -439,7 +444,7 @@ impl ExprPool {
 
     /// A text of the machine.
     pub fn text(&mut self, machine: Arc<TextMachine>) -> ExprId {
-        let number = self.of_base(|pool| &pool.texts) + self.texts.len();
+        let number = self.count(|pool| &pool.texts);
         self.texts.push(machine);
         self.intern(Expr::Text(number as u32))
     }
@@ -451,7 +456,7 @@ impl ExprPool {
 
     /// An object.
     pub fn members(&mut self, members: Members) -> ExprId {
-        let number = self.of_base(|pool| &pool.members) + self.members.len();
+        let number = self.count(|pool| &pool.members);
         self.members.push(Arc::new(members));
         self.intern(Expr::Members(number as u32))
     }
@@ -463,7 +468,7 @@ impl ExprPool {
 
     /// Free text.
     pub fn free_text(&mut self, text: FreeText) -> ExprId {
-        let number = self.of_base(|pool| &pool.free_texts) + self.free_texts.len();
+        let number = self.count(|pool| &pool.free_texts);
         self.free_texts.push(Arc::new(text));
         self.intern(Expr::Free(number as u32))
     }

@@ -69,23 +69,32 @@ impl MaskMaker<'_> {
         if let Some(mask) = self.key_mask(id, fuel)? {
             return Ok(Arc::clone(config.mask.get_or_init(|| Arc::new(mask))));
         }
-        // No other state is like the first one: it need not be looked up.
-        let mask = if id == START {
-            Arc::new(self.walk(id, fuel)?.1)
-        } else if let simple = self.automaton.abstracted(id, self.vocabulary)?
-            && simple != id
-        {
-            let mask = self.mask(simple, fuel)?;
-            self.for_object(id, mask)
-        } else if let Some(known) = self.cache.find(self.automaton, id) {
-            known
-        } else {
-            let (floor, mask) = self.walk(id, fuel)?;
-            let mask = Arc::new(mask);
-            self.cache.insert(self.automaton, id, floor, &mask);
-            mask
+        let mask = match id {
+            // No other state is like the first one.
+            START => Arc::new(self.walk(id, fuel)?.1),
+            _ => self.mask_of_like(id, fuel)?,
         };
         Ok(Arc::clone(config.mask.get_or_init(|| mask)))
+    }
+
+    /// The mask of a state that others may be like.
+    fn mask_of_like(
+        &self,
+        id: ConfigId,
+        fuel: &mut Fuel<'_>,
+    ) -> Result<Arc<CachedMask>, LimitError> {
+        let simple = self.automaton.abstracted(id, self.vocabulary)?;
+        if simple != id {
+            let mask = self.mask(simple, fuel)?;
+            return Ok(self.for_object(id, mask));
+        }
+        if let Some(known) = self.cache.find(self.automaton, id) {
+            return Ok(known);
+        }
+        let (floor, mask) = self.walk(id, fuel)?;
+        let mask = Arc::new(mask);
+        self.cache.insert(self.automaton, id, floor, &mask);
+        Ok(mask)
     }
 
     /// The mask of a state whose objects another one's stood for: what it takes to finish differs.

@@ -61,10 +61,7 @@ pub fn rules_into(
         _ => None,
     };
     let mut lowering = Lowering::new(pool, document, *options, dialect);
-    if let Some(base) = base {
-        lowering.known = base.known().without_maps();
-        lowering.base = Some(base);
-    }
+    lowering.base = base;
     let root = match dialect {
         Dialect::Json => lowering.rule(&root, Style::Json),
         _ => lowering.arguments(&root, schema, fuel)?,
@@ -105,20 +102,6 @@ struct Known {
     gap: Option<ExprId>,
     gap_rule: Option<RuleId>,
     never: Option<RuleId>,
-}
-
-impl Known {
-    /// All but the maps.
-    fn without_maps(&self) -> Self {
-        Self {
-            types: self.types.clone(),
-            any_string: self.any_string,
-            gap: self.gap,
-            gap_rule: self.gap_rule,
-            never: self.never,
-            ..Self::default()
-        }
-    }
 }
 
 impl<'p> Lowering<'p> {
@@ -168,11 +151,9 @@ impl<'p> Lowering<'p> {
 
     /// The rule that is there already for what a conjunction allows, if that is whole types.
     fn rule_of_types(&self, conj: &Conj, style: Style) -> Option<RuleId> {
-        if style != Style::Json || self.known.types.is_empty() {
-            return None;
-        }
+        let base = self.base.as_ref().filter(|_| style == Style::Json)?;
         let types = self.document.plain_types(conj)?;
-        let mut known = self.known.types.iter();
+        let mut known = base.known().types.iter();
         known.find(|(known, _)| *known == types).map(|&(_, rule)| rule)
     }
 
@@ -281,7 +262,7 @@ impl<'p> Lowering<'p> {
 
     /// Whitespace, where it is allowed.
     fn gap(&mut self) -> ExprId {
-        if let Some(gap) = self.known.gap {
+        if let Some(gap) = self.find_known(|known| known.gap.as_ref()) {
             return gap;
         }
         let most = if self.options.compact { 0 } else { self.options.gap_characters_max };

@@ -105,13 +105,6 @@ impl Clone for Made {
     }
 }
 
-/// A copy of a list, with room for so many more.
-fn roomy<T: Copy>(list: &[T], more: usize) -> Vec<T> {
-    let mut copy = Vec::with_capacity(list.len() + more);
-    copy.extend_from_slice(list);
-    copy
-}
-
 /// What stands between a key and its value, with the gaps around it, and where it starts.
 #[derive(Clone)]
 pub(super) struct Colon {
@@ -125,4 +118,11 @@ fn first_of<T>(item: T) -> Vec<T> {
     let mut list = Vec::with_capacity(NODES_EXPECTED);
     list.push(item);
     list
+}
+
+/// A copy of a list, with room for so many more.
+fn roomy<T: Copy>(list: &[T], more: usize) -> Vec<T> {
+    let mut copy = Vec::with_capacity(list.len() + more);
+    copy.extend_from_slice(list);
+    copy
 }

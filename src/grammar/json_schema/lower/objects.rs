@@ -212,7 +212,10 @@ impl Lowering<'_> {
 
     /// A rule that nothing matches.
     pub(super) fn never_rule(&mut self) -> RuleId {
-        *self.known.never.get_or_insert_with(|| self.pool.declare("nothing"))
+        match self.find_known(|known| known.never.as_ref()) {
+            Some(never) => never,
+            None => *self.known.never.insert(self.pool.declare("nothing")),
+        }
     }
 
     /// The keys that are not known by name. `None`: there are none.

@@ -118,7 +118,7 @@ impl Lowering<'_> {
     /// A string of any characters, as JSON writes them: all escapes are allowed.
     fn string_of_length(&mut self, min: u32, max: Option<u32>) -> ExprId {
         if (min, max) == (0, None)
-            && let Some(known) = self.known.any_string
+            && let Some(known) = self.find_known(|known| known.any_string.as_ref())
         {
             return known;
         }

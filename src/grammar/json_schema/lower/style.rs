@@ -96,7 +96,7 @@ impl Lowering<'_> {
         if !self.has_gaps(style) {
             return ExprPool::EMPTY;
         }
-        let rule = match self.known.gap_rule {
+        let rule = match self.find_known(|known| known.gap_rule.as_ref()) {
             Some(rule) => rule,
             None => {
                 let (gap, rule) = (self.gap(), self.pool.declare("gap"));
