@@ -28,7 +28,8 @@ use std::sync::Arc;
 
 use clap::{Parser, ValueEnum};
 use pleach::TokenId;
-use pleach::grammar::json_schema::SchemaOptions;
+use pleach::grammar::Whitespace;
+use pleach::grammar::json_schema::{GAP_CHARACTERS_MAX, SchemaOptions};
 use pleach::vocab::{SpecialTokens, Tokenizer, Vocabulary};
 
 use data::{Case, Instance};
@@ -118,7 +119,10 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let (vocabulary, tokens) = read(arguments)?;
     let schemas = SchemaOptions {
         any_order: !arguments.declared_order,
-        compact: arguments.compact,
+        whitespace: match arguments.compact {
+            true => Whitespace::Compact,
+            false => Whitespace::Any { characters_max: GAP_CHARACTERS_MAX },
+        },
         ..SchemaOptions::default()
     };
     let mut ours = ours::Ours::new(&vocabulary, schemas);

@@ -170,15 +170,18 @@ fn is_usual(gap: &str) -> bool {
 }
 
 #[test]
-fn answers_are_spelled_as_json_usually_is() {
+fn answers_have_the_whitespace_that_was_asked_for() {
     let daemon = daemon("");
     let schema = json!({"type": "object", "required": ["n"], "additionalProperties": false,
         "properties": {"n": {"type": "integer", "minimum": -900, "maximum": 900}}});
     let mut unusual = 0;
     for seed in 0..40 {
-        for whitespace in ["usual", "bounded", "compact"] {
-            let body = json!({"prompt": "say", "max_tokens": 60, "temperature": 5, "seed": seed,
-                              "guided_json": schema, "json_whitespace": whitespace});
+        for whitespace in ["", "spaced", "usual", "bounded", "compact"] {
+            let mut body = json!({"prompt": "say", "max_tokens": 60, "temperature": 5,
+                                  "seed": seed, "guided_json": schema});
+            if !whitespace.is_empty() {
+                body["json_whitespace"] = whitespace.into();
+            }
             let answer = daemon.post(COMPLETIONS, &body).json();
             let value: Value = serde_json::from_str(text(&answer)).unwrap();
             assert!(value["n"].is_i64(), "no point and no exponent: {answer}");
@@ -187,6 +190,9 @@ fn answers_are_spelled_as_json_usually_is() {
             match whitespace {
                 "usual" => assert!(gaps.iter().all(|gap| is_usual(gap)), "{answer}"),
                 "compact" => assert_eq!(gaps.len(), 0, "{answer}"),
+                "" | "spaced" => {
+                    assert_eq!(text(&answer), format!(r#"{{"n": {}}}"#, value["n"]));
+                }
                 _ => unusual += gaps.iter().filter(|gap| !is_usual(gap)).count(),
             }
         }
@@ -195,7 +201,7 @@ fn answers_are_spelled_as_json_usually_is() {
     let wrong = json!({"prompt": "say", "guided_json": schema, "json_whitespace": "none"});
     let refused = daemon.post(COMPLETIONS, &wrong);
     assert_eq!(refused.status, 400);
-    let words = "must be \"usual\" or \"compact\" or \"bounded\"";
+    let words = "must be \"spaced\" or \"compact\" or \"usual\" or \"bounded\"";
     assert!(refused.json()["error"]["message"].as_str().unwrap().contains(words));
 }
 

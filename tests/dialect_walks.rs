@@ -12,7 +12,7 @@ use std::sync::Arc;
 use dialect_support::Dialect;
 use pleach::grammar::explain::check_text;
 use pleach::grammar::json_schema::SchemaOptions;
-use pleach::grammar::{CompiledGrammar, GrammarVocabulary};
+use pleach::grammar::{CompiledGrammar, GrammarVocabulary, Whitespace};
 use pleach::vocab::{Vocabulary, byte_vocabulary};
 use schema_support::random::Draw;
 use schema_support::texts::{Strict, is_plain, sorted};
@@ -48,8 +48,12 @@ fn check(seed: u64, dialect: &Dialect, tokens: &Tokens, seen: &mut Seen) {
     let judge = jsonschema::draft202012::options().should_validate_formats(true).build(&schema);
     let judge = judge.unwrap_or_else(|error| panic!("{schema}: {error}"));
     let what = format!("seed {seed}, {}, {schema}", dialect.name);
-    let options =
-        SchemaOptions { any_order: draw.once_in(4), compact: draw.once_in(4), ..dialect.options() };
+    let whitespace = match draw.below(4) {
+        0 => Whitespace::Compact,
+        1 => Whitespace::Spaced,
+        _ => dialect.options().whitespace,
+    };
+    let options = SchemaOptions { any_order: draw.once_in(4), whitespace, ..dialect.options() };
     let grammar = match dialect.try_compile(&schema, options, &tokens.grammar) {
         Ok(grammar) => grammar,
         Err(error) => {
@@ -86,7 +90,7 @@ fn check(seed: u64, dialect: &Dialect, tokens: &Tokens, seen: &mut Seen) {
         let verdict = judge.validate(&sorted(&value)).map_err(|error| error.to_string());
         assert_eq!(verdict, Ok(()), "{what}: {text:?} is read as {read}");
         seen.answers += 1;
-        if !options.compact {
+        if whitespace == dialect.options().whitespace {
             check_canonical(dialect, &schema, &value, &grammar, seen);
         }
     }

@@ -6,10 +6,11 @@
 
 mod schema_support;
 
+use pleach::grammar::Whitespace;
 use pleach::grammar::json_schema::{SchemaError, SchemaOptions};
 use schema_support::{
     accepts, any_order, check, check_with, compact, inexact, is_unsatisfiable, refusal,
-    schema_with, short, try_schema, writes,
+    schema_with, short, spaced, try_schema, writes,
 };
 
 #[test]
@@ -788,15 +789,25 @@ fn whitespace() {
     }
     check(schema, &[], &[&text("         "), " {}", "{} ", "{\u{a0}}"]);
     check_with(schema, compact(), &[&text("")], &[&text(" "), "{ }"]);
-    let wide = SchemaOptions { gap_characters_max: 20, ..SchemaOptions::default() };
+    let with = |whitespace| SchemaOptions { whitespace, ..SchemaOptions::default() };
+    let wide = with(Whitespace::Any { characters_max: 20 });
     check_with(schema, wide, &[&text("                    ")], &[&text("                     ")]);
-    let usual = SchemaOptions { usual_whitespace: true, ..SchemaOptions::default() };
+    let usual = with(Whitespace::Usual { characters_max: 8 });
     for gap in ["", " ", "\n\t\t", "\n       ", "\r\n      ", "\n\n      "] {
         check_with(schema, usual, &[&text(gap)], &[]);
     }
     for gap in ["  ", "\t", "\n        ", " \n", "\n \n", "\n\n\n", "\r"] {
         check_with(schema, usual, &[], &[&text(gap)]);
     }
+    let line = r#"{"a": [null, null], "b": [1, 2]}"#;
+    check_with(schema, spaced(), &[line, "{}", r#"{"a": []}"#], &["{ }", r#"{"a": [ ]}"#]);
+    for (from, to) in [(": ", ":"), (", ", ","), (":", " :"), (",", " ,"), ("{", "{ "), ("]", " ]")]
+    {
+        check_with(schema, spaced(), &[], &[&line.replacen(from, to, 1)]);
+        check_with(schema, spaced(), &[], &[&line.replace(from, to)]);
+    }
+    let unique = r#"{"type":"array","items":{"enum":[1,2]},"uniqueItems":true}"#;
+    check_with(unique, spaced(), &["[1, 2]", "[]", "[2]"], &["[1,2]", "[1, ]", "[1 ]"]);
 }
 
 #[test]

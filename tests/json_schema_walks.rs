@@ -10,12 +10,14 @@ use std::sync::Arc;
 
 use pleach::grammar::explain::check_text;
 use pleach::grammar::json_schema::SchemaOptions;
-use pleach::grammar::{CompiledGrammar, GrammarVocabulary};
+use pleach::grammar::{CompiledGrammar, GrammarVocabulary, Whitespace};
 use pleach::vocab::{Vocabulary, byte_vocabulary};
 use schema_support::random::Draw;
-use schema_support::texts::{Strict, is_plain, orders, sorted};
+use schema_support::texts::{Strict, is_plain, orders, sorted, spaced_text};
 use schema_support::walk::Walk;
-use schema_support::{Refused, any_order, compact, compile_counted, refused, vocabulary_of_model};
+use schema_support::{
+    Refused, any_order, compact, compile_counted, refused, spaced, vocabulary_of_model,
+};
 use serde_json::Value;
 
 /// Schemas tried, unless `PLEACH_SCHEMA_CASES` says how many: with all bytes, with a model's tokens.
@@ -44,6 +46,7 @@ struct Case<'v> {
     schema: Value,
     judge: jsonschema::Validator,
     vocabulary: &'v Vocabulary,
+    is_spaced: bool,
 }
 
 impl Case<'_> {
@@ -63,13 +66,19 @@ impl Case<'_> {
         };
         let verdict = self.judge.validate(&sorted(&value)).map_err(|error| error.to_string());
         assert_eq!(verdict, Ok(()), "{self}: {text}");
+        if self.is_spaced {
+            assert_eq!(text, spaced_text(text), "{self}");
+        }
         Some(value)
     }
 
     /// Whether a value can be written, with its keys in the order that the schema declares.
     fn is_written(&self, grammar: &Arc<CompiledGrammar>, value: &Value) -> bool {
         let Some(texts) = orders(value, ORDERS_MAX) else { return true };
-        texts.iter().any(|text| check_text(grammar, text.as_bytes()).unwrap().accepted)
+        texts.iter().any(|text| {
+            let text = if self.is_spaced { spaced_text(text) } else { text.clone() };
+            check_text(grammar, text.as_bytes()).unwrap().accepted
+        })
     }
 }
 
@@ -105,9 +114,10 @@ fn without_a_part(value: &Value, draw: &mut Draw) -> Value {
 }
 
 fn options(seed: u64) -> SchemaOptions {
-    match seed % 3 {
+    match seed % 4 {
         0 => SchemaOptions::default(),
         1 => compact(),
+        2 => spaced(),
         _ => any_order(),
     }
 }
@@ -122,23 +132,24 @@ fn check(
     let schema = draw.document();
     let judge = jsonschema::draft202012::options().should_validate_formats(true).build(&schema);
     let judge = judge.unwrap_or_else(|error| panic!("{schema}: {error}"));
-    let case = Case { seed, schema, judge, vocabulary };
+    let options = options(seed);
+    let is_spaced = options.whitespace == Whitespace::Spaced;
+    let case = Case { seed, schema, judge, vocabulary, is_spaced };
     let mut values: Vec<Value> = (0..VALUES).map(|_| draw.value_for(&case.schema, 3)).collect();
     values.retain(|value| case.judge.is_valid(&sorted(value)));
-    let grammar =
-        match compile_counted(&case.schema.to_string(), options(seed), grammar_vocabulary).0 {
-            Ok(grammar) => grammar,
-            Err(error) => {
-                match refused(&error, &case) {
-                    Refused::Nothing => {
-                        assert_eq!(values, [] as [Value; 0], "{case}: there are valid values");
-                        seen.nothing += 1;
-                    }
-                    Refused::Beyond => seen.refused += 1,
+    let grammar = match compile_counted(&case.schema.to_string(), options, grammar_vocabulary).0 {
+        Ok(grammar) => grammar,
+        Err(error) => {
+            match refused(&error, &case) {
+                Refused::Nothing => {
+                    assert_eq!(values, [] as [Value; 0], "{case}: there are valid values");
+                    seen.nothing += 1;
                 }
-                return;
+                Refused::Beyond => seen.refused += 1,
             }
-        };
+            return;
+        }
+    };
     seen.compiled += 1;
     for _ in 0..WALKS {
         let Some(text) = case.walk(&grammar, &mut draw) else {

@@ -8,9 +8,10 @@ use serde_json::json;
 
 use super::args::{GrammarArgs, GrammarCheckArgs, GrammarShowArgs, GrammarSourceArgs};
 use super::{CliError, print};
-use crate::grammar::json_schema::SchemaOptions;
+use crate::grammar::json_schema::{GAP_CHARACTERS_MAX, SchemaOptions};
 use crate::grammar::{
-    CompiledGrammar, Fuel, GrammarSource, GrammarVocabulary, Limits, MatchError, explain,
+    CompiledGrammar, Fuel, GrammarSource, GrammarVocabulary, Limits, MatchError, Whitespace,
+    explain,
 };
 use crate::vocab::{SpecialTokens, Tokenizer, Vocabulary, byte_vocabulary};
 
@@ -57,8 +58,11 @@ fn read_source(args: &GrammarSourceArgs) -> Result<(String, GrammarSource), CliE
         let options = SchemaOptions {
             strict: !args.relaxed,
             any_order: args.any_order,
-            compact: args.compact,
-            usual_whitespace: args.served,
+            whitespace: match (args.compact, args.served) {
+                (true, _) => Whitespace::Compact,
+                (false, true) => Whitespace::Spaced,
+                (false, false) => Whitespace::Any { characters_max: GAP_CHARACTERS_MAX },
+            },
             plain_integers: args.served,
             ..SchemaOptions::default()
         };

@@ -211,10 +211,12 @@ pub struct Members {
 impl Members {
     /// Whether tokens see of it what they see of an object of JSON.
     pub(super) fn are_of_json(&self) -> bool {
-        let marks = (&*self.comma, &*self.colon, &*self.close);
+        let is_mark = |mark: &[u8], of: &[u8]| mark == of || mark.strip_suffix(b" ") == Some(of);
         self.quoted
             && self.keys.spelling == Spelling::Json
-            && marks == (b",".as_slice(), b":".as_slice(), b"}".as_slice())
+            && is_mark(&self.comma, b",")
+            && is_mark(&self.colon, b":")
+            && *self.close == *b"}"
     }
 }
 

@@ -2,16 +2,56 @@
 
 use super::expr::{CharSet, ExprId, ExprPool};
 
+/// How much whitespace there is between the parts of a JSON text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Whitespace {
+    /// None.
+    Compact,
+    /// A space after each comma and each colon, and none elsewhere: what Python's `json.dumps` and
+    /// the `tojson` of chat templates write, so what models have seen their calls written as.
+    Spaced,
+    /// In each gap none, a space, or one or two line breaks and then spaces and tabs.
+    Usual {
+        /// Characters in a gap, at most.
+        characters_max: u32,
+    },
+    /// Of any kind.
+    Any {
+        /// Characters in a gap, at most.
+        characters_max: u32,
+    },
+}
+
+impl Whitespace {
+    /// What may be in each place where whitespace is free.
+    pub(super) fn gap(self, pool: &mut ExprPool) -> ExprId {
+        match self {
+            Self::Compact | Self::Spaced => ExprPool::EMPTY,
+            Self::Usual { characters_max } => usual(pool, characters_max),
+            Self::Any { characters_max } => any(pool, characters_max),
+        }
+    }
+
+    /// A comma, with the whitespace that always comes after it.
+    pub(super) fn comma(self) -> &'static str {
+        if self == Self::Spaced { ", " } else { "," }
+    }
+
+    /// A colon, with the whitespace that always comes after it.
+    pub(super) fn colon(self) -> &'static str {
+        if self == Self::Spaced { ": " } else { ":" }
+    }
+}
+
 /// Whitespace of any kind, at most so many characters.
 pub(crate) fn any(pool: &mut ExprPool, characters_max: u32) -> ExprId {
     let white = pool.chars(CharSet::new([(0x20, 0x20), (0x9, 0xA), (0xD, 0xD)]));
     at_most(pool, white, characters_max)
 }
 
-/// Whitespace as it is usually written: none, a space, or one or two line breaks and then spaces
-/// or tabs; at most so many characters. A model that does not like what has to come next would
+/// Whitespace as it is usually written, at most so many characters. A model that does not like what has to come next would
 /// rather write more and more whitespace, if it may: what comes after that is worse, and later.
-pub(crate) fn usual(pool: &mut ExprPool, characters_max: u32) -> ExprId {
+fn usual(pool: &mut ExprPool, characters_max: u32) -> ExprId {
     if characters_max == 0 {
         return ExprPool::EMPTY;
     }

@@ -28,6 +28,7 @@ enum Place {
     /// After a value: this is the same in all objects.
     AfterValue {
         close: Mark,
+        comma_bytes: u32,
         gap: ExprId,
     },
     At(NodeId),
@@ -50,7 +51,8 @@ impl Hubs {
         machine: u32,
         (node, register): (NodeId, u32),
     ) -> (NodeId, u32) {
-        let outside = program.machines[machine as usize].outside();
+        let machine_of = &program.machines[machine as usize];
+        let outside = machine_of.outside();
         let Some(first_key) = outside.first_key else { return (node, register) };
         if register == Progresses::ANY {
             return (node, register);
@@ -60,7 +62,11 @@ impl Hubs {
             .entry((machine, register))
             .or_insert_with(|| Seen::of(program, beginnings, first_key, (machine, register)));
         let place = if node == outside.after_value {
-            Place::AfterValue { close: outside.close.clone(), gap: outside.gap }
+            Place::AfterValue {
+                close: outside.close.clone(),
+                comma_bytes: machine_of.comma_bytes(),
+                gap: outside.gap,
+            }
         } else {
             Place::At(node)
         };

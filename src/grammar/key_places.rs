@@ -68,7 +68,8 @@ struct KeyPlace {
 pub(crate) struct KeyPlaces {
     /// By node, and by whether a free key may come.
     places: Mutex<FxHashMap<(NodeId, bool), FoundPlace>>,
-    ends: Mutex<FxHashMap<(NodeId, ExprId), Arc<Ends>>>,
+    /// By the start of the value, the whitespace in gaps, and the bytes of a comma.
+    ends: Mutex<FxHashMap<(NodeId, ExprId, u32), Arc<Ends>>>,
 }
 
 impl KeyPlace {

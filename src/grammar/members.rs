@@ -176,6 +176,11 @@ impl Machine {
         self.outside = outside;
     }
 
+    /// Bytes of what stands between two members.
+    pub(super) fn comma_bytes(&self) -> u32 {
+        self.marks.comma
+    }
+
     /// What tokens can see from outside of the keys.
     pub(super) fn outside(&self) -> &Outside {
         &self.outside

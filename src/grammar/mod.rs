@@ -80,6 +80,7 @@ pub use error::{GrammarError, LimitError, MatchError};
 pub use expr::{CharSet, Expr, ExprId, ExprPool, Mark, Members, Rule, RuleId, TokenSet};
 pub use forced::Tokenize;
 pub use free_text::{FreeText, Trigger};
+pub use gap::Whitespace;
 pub use limits::{Fuel, Limits};
 pub use mask::{Mask, MaskView};
 pub use matcher::Matcher;

@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 use pleach::grammar::explain::check_text;
 use pleach::grammar::json_schema::{SchemaError, SchemaOptions};
 use pleach::grammar::{
-    CompiledGrammar, Fuel, GrammarError, GrammarSource, GrammarVocabulary, Limits,
+    CompiledGrammar, Fuel, GrammarError, GrammarSource, GrammarVocabulary, Limits, Whitespace,
 };
 use pleach::vocab::{Vocabulary, byte_vocabulary};
 
@@ -41,7 +41,12 @@ pub fn vocabulary_of_model() -> Option<Arc<Vocabulary>> {
 
 /// No whitespace.
 pub fn compact() -> SchemaOptions {
-    SchemaOptions { compact: true, ..SchemaOptions::default() }
+    SchemaOptions { whitespace: Whitespace::Compact, ..SchemaOptions::default() }
+}
+
+/// A space after each comma and colon.
+pub fn spaced() -> SchemaOptions {
+    SchemaOptions { whitespace: Whitespace::Spaced, ..SchemaOptions::default() }
 }
 
 /// Properties in any order.

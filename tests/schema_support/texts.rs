@@ -80,6 +80,23 @@ pub fn sorted(value: &Value) -> Value {
     }
 }
 
+/// A JSON text with a space after each comma and colon, and no other whitespace.
+pub fn spaced_text(text: &str) -> String {
+    let (mut spaced, mut in_string, mut is_escaped) = (String::new(), false, false);
+    for letter in text.chars() {
+        if in_string {
+            in_string = is_escaped || letter != '"';
+            is_escaped = !is_escaped && letter == '\\';
+            spaced.push(letter);
+        } else if !letter.is_ascii_whitespace() {
+            in_string = letter == '"';
+            spaced.push(letter);
+            spaced.extend(matches!(letter, ',' | ':').then_some(' '));
+        }
+    }
+    spaced
+}
+
 /// The texts of a value with the keys of its objects in every order; `None`: more than `most`.
 pub fn orders(value: &Value, most: usize) -> Option<Vec<String>> {
     match value {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::grammar::Fuel;
 use crate::grammar::regular::{Dfa, RegularError};
+use crate::grammar::{Fuel, Whitespace};
 
 use super::atom::{Atom, Types};
 use super::conj::{Conj, Literal, NodeId};
@@ -19,6 +19,9 @@ use super::shape::Shapes;
 use super::shaper::Shaper;
 use super::validate::Validator;
 
+/// Whitespace characters in a gap, at most, unless a caller says otherwise.
+pub const GAP_CHARACTERS_MAX: u32 = 8;
+
 /// How a schema is to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SchemaOptions {
@@ -29,13 +32,8 @@ pub struct SchemaOptions {
     pub any_order: bool,
     /// Properties come in alphabetical order, whatever their case, instead of the declared one.
     pub sorted: bool,
-    /// No whitespace between tokens.
-    pub compact: bool,
-    /// Greatest number of whitespace characters between two tokens.
-    pub gap_characters_max: u32,
-    /// Whitespace is a space, or one or two line breaks with an indentation; otherwise it is of any
-    /// kind.
-    pub usual_whitespace: bool,
+    /// What there is between two tokens.
+    pub whitespace: Whitespace,
     /// Integers are written without point and exponent, unless all that are allowed are too long for
     /// that, and zero has no sign.
     pub plain_integers: bool,
@@ -47,9 +45,7 @@ impl Default for SchemaOptions {
             strict: true,
             any_order: false,
             sorted: false,
-            compact: false,
-            gap_characters_max: 8,
-            usual_whitespace: false,
+            whitespace: Whitespace::Any { characters_max: GAP_CHARACTERS_MAX },
             plain_integers: false,
         }
     }

@@ -24,7 +24,6 @@ use super::{
     StringSet, types,
 };
 use crate::grammar::expr::{ExprId, ExprPool, RuleId};
-use crate::grammar::gap;
 use crate::grammar::limits::Fuel;
 use crate::grammar::regular::Dfa;
 
@@ -265,11 +264,7 @@ impl<'p> Lowering<'p> {
         if let Some(gap) = self.find_known(|known| known.gap.as_ref()) {
             return gap;
         }
-        let most = if self.options.compact { 0 } else { self.options.gap_characters_max };
-        let gap = match self.options.usual_whitespace {
-            true => gap::usual(self.pool, most),
-            false => gap::any(self.pool, most),
-        };
+        let gap = self.options.whitespace.gap(self.pool);
         *self.known.gap.insert(gap)
     }
 }

@@ -55,7 +55,7 @@ pub use decimal::Decimal;
 pub use declared::DeclaredTypes;
 pub(crate) use declared::types;
 pub use dialect::{Dialect, Parameters, Typing, Wrapping};
-pub use document::{Document, SchemaOptions};
+pub use document::{Document, GAP_CHARACTERS_MAX, SchemaOptions};
 pub use error::{Relaxed, SchemaError};
 pub use format_name::Format;
 pub use json::Json;

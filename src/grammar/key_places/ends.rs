@@ -62,7 +62,7 @@ impl MaskMaker<'_> {
             return Ok(None);
         }
         // Nothing else makes a difference.
-        let like = (start, rules.outside().gap);
+        let like = (start, rules.outside().gap, rules.comma_bytes());
         let all = &self.cache.keys.ends;
         if let Some(known) = all.lock().unwrap_or_else(PoisonError::into_inner).get(&like) {
             return Ok(Some(Arc::clone(known)));

@@ -59,11 +59,20 @@ pub struct Compiled {
     pub shortest_tokens: Option<u32>,
 }
 
-/// Takes every field that constrains the answer. At most one of them may be set. `has_functions`:
-/// calls are held to their schemas. `strict`: whether schemas are that do not say so themselves.
+/// What is known of an answer besides what it is held to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AnswerKind {
+    /// Its calls are held to their schemas.
+    pub has_functions: bool,
+    /// It goes on with a text that somebody else has begun.
+    pub continues: bool,
+}
+
+/// Takes every field that constrains the answer. At most one of them may be set. `strict`: whether
+/// schemas are that do not say so themselves.
 pub fn take(
     f: &mut Fields,
-    has_functions: bool,
+    answer: AnswerKind,
     strict: bool,
 ) -> Result<ConstraintFields, ApiError> {
     let mut found: Vec<(String, GrammarSource)> = Vec::new();
@@ -79,7 +88,7 @@ pub fn take(
     if let Some(choices) = f.list("guided_choice")?.filter(|choices| !choices.is_empty()) {
         found.push((f.param("guided_choice"), choice(choices, "guided_choice")?));
     }
-    let schemas = SchemaFields::take(f, strict)?;
+    let schemas = SchemaFields::take(f, strict, answer.continues)?;
     for name in ["guided_json", "json_schema"] {
         if let Some(value) = f.take(name) {
             let text = schema::text(value, name)?;
@@ -88,14 +97,14 @@ pub fn take(
     }
     found.extend(structured_outputs(f, schemas)?);
     found.extend(response_format(f, schemas)?);
-    schemas.check_used(found.first().map(|(_, source)| source), has_functions)?;
+    schemas.check_used(found.first().map(|(_, source)| source), answer.has_functions)?;
     let truncation = f.boolean("allow_truncation")?;
     let allow_truncation = truncation.unwrap_or(false);
     if let [(first, _), (second, _), ..] = &*found {
         let message = format!("`{second}` and `{first}` cannot both constrain the answer");
         return Err(ApiError::invalid(second, message));
     }
-    if found.is_empty() && truncation.is_some() && !has_functions {
+    if found.is_empty() && truncation.is_some() && !answer.has_functions {
         let message = "`allow_truncation` needs a field that constrains the answer";
         return Err(ApiError::invalid("allow_truncation", message));
     }

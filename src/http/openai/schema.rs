@@ -8,9 +8,18 @@ use serde_json::value::RawValue;
 
 use super::fields::{Fields, wrong_type};
 use crate::chat::constraint::Function;
-use crate::grammar::GrammarSource;
-use crate::grammar::json_schema::SchemaOptions;
+use crate::grammar::json_schema::{GAP_CHARACTERS_MAX, SchemaOptions};
+use crate::grammar::{GrammarSource, Whitespace};
 use crate::http::error::ApiError;
+
+/// What `json_whitespace` may be.
+const WHITESPACE: [(&str, Whitespace); 4] = [
+    ("spaced", Whitespace::Spaced),
+    ("compact", Whitespace::Compact),
+    ("usual", USUAL),
+    ("bounded", Whitespace::Any { characters_max: GAP_CHARACTERS_MAX }),
+];
+const USUAL: Whitespace = Whitespace::Usual { characters_max: GAP_CHARACTERS_MAX };
 
 /// How all schemas of a request are followed, as its fields say.
 #[derive(Clone, Copy, Debug)]
@@ -18,25 +27,28 @@ pub(super) struct SchemaFields {
     /// Unless a schema says otherwise.
     strict: bool,
     any_order: bool,
-    compact: bool,
-    any_whitespace: bool,
+    whitespace: Whitespace,
     /// The first of the fields that was given.
     given: Option<&'static str>,
 }
 
 impl SchemaFields {
     /// Takes `property_order` and `json_whitespace`. `strict`: whether schemas are that do not say so
-    /// themselves.
-    pub(super) fn take(f: &mut Fields, strict: bool) -> Result<Self, ApiError> {
+    /// themselves. `continues`: the answer goes on with a text that somebody else has begun.
+    pub(super) fn take(f: &mut Fields, strict: bool, continues: bool) -> Result<Self, ApiError> {
         let order = one_of(f, "property_order", &["declared", "any"])?;
-        let whitespace = one_of(f, "json_whitespace", &["usual", "compact", "bounded"])?;
+        let whitespace = one_of(f, "json_whitespace", &WHITESPACE.map(|(word, _)| word))?;
         let given = match (order, whitespace) {
             (Some(_), _) => Some("property_order"),
             (None, Some(_)) => Some("json_whitespace"),
             (None, None) => None,
         };
-        let (compact, any_whitespace) = (whitespace == Some(1), whitespace == Some(2));
-        Ok(Self { strict, any_order: order == Some(1), compact, any_whitespace, given })
+        let whitespace = match whitespace {
+            Some(index) => WHITESPACE[index].1,
+            None if continues => USUAL,
+            None => Whitespace::Spaced,
+        };
+        Ok(Self { strict, any_order: order == Some(1), whitespace, given })
     }
 
     /// Refuses the fields where no schema uses them. `has_functions`: arguments follow schemas.
@@ -58,7 +70,10 @@ impl SchemaFields {
 
     /// The same without whitespace, if a field beside the schema says so.
     pub(super) fn compact_if(self, compact: Option<bool>) -> Self {
-        Self { compact: self.compact || compact == Some(true), ..self }
+        match compact {
+            Some(true) => Self { whitespace: Whitespace::Compact, ..self },
+            _ => self,
+        }
     }
 
     /// A schema of the request; `strict` as it says itself.
@@ -76,8 +91,7 @@ impl SchemaFields {
         SchemaOptions {
             strict,
             any_order: self.any_order,
-            compact: self.compact,
-            usual_whitespace: !self.any_whitespace,
+            whitespace: self.whitespace,
             plain_integers: true,
             ..SchemaOptions::default()
         }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value};
 
-use super::constraint;
+use super::constraint::{self, AnswerKind};
 use super::fields::{self, Fields, wrong_type};
 use super::sampling;
 use super::types::{
@@ -45,7 +45,11 @@ impl Checks<'_> {
         }
         let mut conversation = conversation(&mut f)?;
         let logprobs = chat_logprobs(&mut f)?;
-        let common = self.common(f, logprobs, 1, !tools.functions.is_empty())?;
+        let answer = AnswerKind {
+            has_functions: !tools.functions.is_empty(),
+            continues: conversation.continue_final_message,
+        };
+        let common = self.common(f, logprobs, 1, answer)?;
         for function in &mut tools.functions {
             function.options = common.held.options(function.options.strict);
         }
@@ -64,7 +68,7 @@ impl Checks<'_> {
         let logprobs = f.unsigned("logprobs", 0..=TOP_LOGPROBS_MAX)?;
         let logprobs = logprobs.map(|top| LogprobsRequest { top: top as u8 });
         let max_tokens_min = if echo { 0 } else { 1 };
-        let common = self.common(f, logprobs, max_tokens_min, false)?;
+        let common = self.common(f, logprobs, max_tokens_min, AnswerKind::default())?;
         let choices = prompts.len() as u64 * u64::from(common.n);
         let choices_max = self.choices_max();
         if choices > u64::from(choices_max) {
@@ -100,7 +104,7 @@ impl Checks<'_> {
         mut f: Fields,
         logprobs: Option<LogprobsRequest>,
         max_tokens_min: u32,
-        has_functions: bool,
+        answer: AnswerKind,
     ) -> Result<CommonFields, ApiError> {
         let f = &mut f;
         let sampling = sampling::take(f, self.model.vocabulary.len(), self.limits)?;
@@ -118,7 +122,7 @@ impl Checks<'_> {
             return Err(ApiError::invalid("min_tokens", message));
         }
         let stop = self.stop(f)?;
-        let held = constraint::take(f, has_functions, self.limits.strict_schemas)?;
+        let held = constraint::take(f, answer, self.limits.strict_schemas)?;
         let stream = stream(f)?;
         let unknown = std::mem::replace(f, Fields::root(Map::new())).left();
         Ok(CommonFields {

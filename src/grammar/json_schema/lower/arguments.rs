@@ -250,7 +250,7 @@ impl Lowering<'_> {
         let mut members = Members {
             open: Mark::new(),
             close: text(")"),
-            comma: text(","),
+            comma: text(self.options.whitespace.comma()),
             colon: text("="),
             keys: Arc::new(keys),
             values: values.into_iter().map(Some).collect(),
@@ -261,8 +261,13 @@ impl Lowering<'_> {
         let dialect = self.dialect.clone();
         match &dialect {
             Dialect::BareKeys(_) => {
-                members =
-                    Members { close: text("}"), colon: text(":"), gap: ExprPool::EMPTY, ..members };
+                members = Members {
+                    close: text("}"),
+                    comma: text(","),
+                    colon: text(":"),
+                    gap: ExprPool::EMPTY,
+                    ..members
+                };
                 let (open, members) = (self.pool.literal(b"{"), self.pool.members(members));
                 Ok(self.pool.seq(&[open, members]))
             }

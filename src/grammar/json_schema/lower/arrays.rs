@@ -54,7 +54,8 @@ impl Lowering<'_> {
 
     /// A comma, the gap after it and an item.
     fn next_item(&mut self, item: ExprId, style: Style) -> ExprId {
-        let (comma, gap) = (self.pool.literal(b","), self.gap_before_value(style));
+        let comma = self.pool.literal(self.comma(style).as_bytes());
+        let gap = self.gap_before_value(style);
         self.pool.seq(&[comma, gap, item])
     }
 
@@ -142,7 +143,7 @@ impl Lowering<'_> {
         Ok(self.pool.members(Members {
             open: b"[".as_slice().into(),
             close: b"]".as_slice().into(),
-            comma: b",".as_slice().into(),
+            comma: self.comma(style).as_bytes().into(),
             colon: Mark::new(),
             keys: Arc::new(keys),
             values: vec![None; texts.len()].into(),

@@ -91,7 +91,7 @@ pub(super) fn of(options: &SchemaOptions, integers: IntegerSpelling) -> Option<A
 mod tests {
     use super::*;
     use crate::grammar::explain::check_text;
-    use crate::grammar::{CompiledGrammar, GrammarSource, GrammarVocabulary};
+    use crate::grammar::{CompiledGrammar, GrammarSource, GrammarVocabulary, Whitespace};
     use crate::vocab::byte_vocabulary;
 
     fn compile(schema: &str, options: SchemaOptions) -> Arc<CompiledGrammar> {
@@ -107,8 +107,8 @@ mod tests {
         // Those that all other tests use come first.
         let _ = of(&SchemaOptions::default(), IntegerSpelling::Any);
         for gap in 0..3 * KEPT_MAX {
-            let options =
-                SchemaOptions { gap_characters_max: gap as u32, ..SchemaOptions::default() };
+            let whitespace = Whitespace::Any { characters_max: gap as u32 };
+            let options = SchemaOptions { whitespace, ..SchemaOptions::default() };
             let of = || of(&options, IntegerSpelling::Any);
             let (first, again) = (of(), of());
             assert_eq!(first.is_some(), again.is_some());

@@ -83,8 +83,8 @@ impl Lowering<'_> {
         let object = self.pool.members(Members {
             open: if reads_keys { open.into() } else { Mark::new() },
             close: b"}".as_slice().into(),
-            comma: b",".as_slice().into(),
-            colon: b":".as_slice().into(),
+            comma: self.comma(style).as_bytes().into(),
+            colon: self.colon(style).as_bytes().into(),
             keys: Arc::new(keys),
             values: values.into(),
             quoted: !matches!(style, Style::Bare(_)),

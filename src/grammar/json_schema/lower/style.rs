@@ -85,6 +85,16 @@ impl Lowering<'_> {
         !matches!(style, Style::Bare(_) | Style::Plain(..))
     }
 
+    /// What stands between two values, the whitespace that always follows included.
+    pub(super) fn comma(&self, style: Style) -> &'static str {
+        if self.has_gaps(style) { self.options.whitespace.comma() } else { "," }
+    }
+
+    /// What stands between a key and its value, in the same way.
+    pub(super) fn colon(&self, style: Style) -> &'static str {
+        if self.has_gaps(style) { self.options.whitespace.colon() } else { ":" }
+    }
+
     /// Whitespace, where it is allowed.
     pub(super) fn gap_of(&mut self, style: Style) -> ExprId {
         if self.has_gaps(style) { self.gap() } else { ExprPool::EMPTY }

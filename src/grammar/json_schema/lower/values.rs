@@ -96,7 +96,7 @@ impl Lowering<'_> {
     ) -> Result<ExprId, SchemaError> {
         let Some(key) = self.key_text(key, style) else { return Ok(NEVER) };
         let key = self.pool.literal(key.as_bytes());
-        let (gap, colon) = (self.gap_of(style), self.pool.literal(b":"));
+        let (gap, colon) = (self.gap_of(style), self.pool.literal(self.colon(style).as_bytes()));
         let value = self.value(value, style, fuel)?;
         Ok(self.pool.seq(&[key, gap, colon, gap, value]))
     }
@@ -108,7 +108,7 @@ impl Lowering<'_> {
 
     /// All of `members`, with commas between them and gaps around.
     fn bracketed(&mut self, open: &[u8], members: &[ExprId], close: &[u8], style: Style) -> ExprId {
-        let (gap, comma) = (self.gap_of(style), self.pool.literal(b","));
+        let (gap, comma) = (self.gap_of(style), self.pool.literal(self.comma(style).as_bytes()));
         let mut parts = vec![self.pool.literal(open), gap];
         for (index, &member) in members.iter().enumerate() {
             if index > 0 {
