@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use support::{Daemon, http};
 
 const COMPLETIONS: &str = "/v1/completions";
+const CHAT: &str = "/v1/chat/completions";
 
 fn daemon(rest: &str) -> Daemon {
     Daemon::simulated(
@@ -203,6 +204,23 @@ fn answers_have_the_whitespace_that_was_asked_for() {
     assert_eq!(refused.status, 400);
     let words = "must be \"spaced\" or \"compact\" or \"usual\" or \"bounded\"";
     assert!(refused.json()["error"]["message"].as_str().unwrap().contains(words));
+}
+
+#[test]
+fn a_message_is_continued_with_the_whitespace_that_it_has() {
+    let daemon = daemon("");
+    let begun = "{\n  \"n\":";
+    let mut body = json!({"max_tokens": 60, "seed": 3, "continue_final_message": true,
+        "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": begun}],
+        "guided_json": {"type": "object", "required": ["n"], "additionalProperties": false,
+                        "properties": {"n": {"type": "boolean"}}}});
+    let answer = daemon.post(CHAT, &body).json();
+    let rest = answer["choices"][0]["message"]["content"].as_str().unwrap();
+    let whole: Value = serde_json::from_str(&format!("{begun}{rest}")).unwrap();
+    assert!(whole["n"].is_boolean(), "{answer}");
+    body["json_whitespace"] = "spaced".into();
+    let refused = daemon.post(CHAT, &body);
+    assert_eq!(refused.status, 400, "{}", refused.text());
 }
 
 /// The few patterns of this file, matched by the engine itself at a place of its own.

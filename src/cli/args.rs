@@ -75,7 +75,7 @@ pub struct GrammarSourceArgs {
     /// No whitespace between JSON tokens of the schema.
     #[arg(long, requires = "json_schema")]
     pub compact: bool,
-    /// Spelled as answers of the server are: usual whitespace, integers without point and exponent.
+    /// Spelled as answers of the server are: on one line, integers without point and exponent.
     #[arg(long, requires = "json_schema")]
     pub served: bool,
     /// Leave out what of the schema cannot be followed exactly, and say so.

@@ -44,7 +44,10 @@ pub fn chat_prompt(
     let chat = chat_of(model)?;
     let input = request.conversation.as_input();
     let tools = &request.tools;
-    if !tools.no_calls && !chat.format.is_read(!tools.offered.is_empty()) {
+    // What a message has begun counts for the constraint, whatever the format.
+    let holds_begun = request.conversation.continue_final_message && held.constraint.is_some();
+    let is_read = chat.format.is_read(!tools.offered.is_empty());
+    if !tools.no_calls && !is_read && !holds_begun {
         let text = chat.template.render(input).map_err(refused_by_template)?;
         cancel.check()?;
         let tokens = encode(model, &text, "messages")?;
