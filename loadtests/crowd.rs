@@ -6,6 +6,8 @@
 
 #[path = "crowd/bare.rs"]
 mod bare;
+#[path = "crowd/drain.rs"]
+mod drain;
 #[path = "crowd/flood.rs"]
 mod flood;
 #[path = "crowd/raw.rs"]
@@ -49,7 +51,7 @@ struct Options {
     #[arg(long, default_value_t = 10_000)]
     queue: usize,
     /// HTTP workers of the daemon.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 2)]
     workers: u32,
 }
 

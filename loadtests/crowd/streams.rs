@@ -2,27 +2,20 @@
 
 use std::cell::RefCell;
 use std::error::Error;
-use std::io::ErrorKind;
-use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::time::Duration;
 
 use fastrand::Rng;
 use pleach::bench::{Client, Endpoint, Request};
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
+use super::drain::{Drain, Wish};
 use super::raw;
 use super::support::client;
 
 /// Streams that are read token by token.
 const WATCHED: usize = 16;
-/// How often the others are read.
-const READ_EVERY: Duration = Duration::from_millis(150);
-/// About how long an answer takes at the least; those who leave do so within it.
-const LEAVE_WITHIN_MS: u64 = 1_500;
 
 #[derive(Default)]
 struct Found {
@@ -33,7 +26,8 @@ struct Found {
 /// Clients that go on until this is dropped.
 pub struct Crowd {
     found: Rc<RefCell<Found>>,
-    clients: Vec<JoinHandle<()>>,
+    watchers: Vec<JoinHandle<()>>,
+    others: Drain,
 }
 
 impl Crowd {
@@ -46,19 +40,17 @@ impl Crowd {
         tokens: RangeInclusive<u32>,
         leaving: f64,
     ) -> Result<Self, Box<dyn Error>> {
-        let address: SocketAddr = url.trim_start_matches("http://").parse()?;
         let found = Rc::<RefCell<Found>>::default();
         let watcher = client::client(url)?;
-        let client = |which| {
+        let watch = |which| {
             let found = Rc::clone(&found);
-            if which < WATCHED {
-                actix_rt::spawn(watch(watcher.clone(), which, tokens.clone(), found))
-            } else {
-                actix_rt::spawn(drain(address, which, tokens.clone(), leaving, found))
-            }
+            actix_rt::spawn(watch(watcher.clone(), which, tokens.clone(), found))
         };
-        let clients = (0..clients).map(client).collect();
-        Ok(Self { found, clients })
+        let watchers = (0..WATCHED.min(clients)).map(watch).collect();
+        let address = url.trim_start_matches("http://").parse()?;
+        let wish = Wish { address, tokens: tokens.clone(), leaving };
+        let others = Drain::start(WATCHED..clients.max(WATCHED), wish)?;
+        Ok(Self { found, watchers, others })
     }
 
     /// The gaps between tokens of the answers that ended since the last call.
@@ -68,7 +60,8 @@ impl Crowd {
 
     /// Everyone leaves; an error if somebody could not do what it should.
     pub fn end(self) -> Result<(), String> {
-        let failures = &self.found.borrow().failures;
+        let mut failures = self.others.failures();
+        failures.extend_from_slice(&self.found.borrow().failures);
         match failures.first() {
             Some(first) => Err(format!("{} streams failed, the first: {first}", failures.len())),
             None => Ok(()),
@@ -78,7 +71,7 @@ impl Crowd {
 
 impl Drop for Crowd {
     fn drop(&mut self) {
-        self.clients.iter().for_each(JoinHandle::abort);
+        self.watchers.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -100,62 +93,4 @@ async fn watch(
             }
         }
     }
-}
-
-async fn drain(
-    address: SocketAddr,
-    which: usize,
-    tokens: RangeInclusive<u32>,
-    leaving: f64,
-    found: Rc<RefCell<Found>>,
-) {
-    let mut rng = Rng::with_seed(which as u64);
-    loop {
-        let leaves = rng.f64() < leaving;
-        let patience = Duration::from_millis(rng.u64(..LEAVE_WITHIN_MS));
-        let body = raw::stream_body(rng.usize(..1 << 20), rng.u32(tokens.clone()));
-        let request = raw::post(&body);
-        let answer = read(address, &request);
-        let result = if leaves {
-            tokio::time::timeout(patience, answer).await.unwrap_or(Ok(()))
-        } else {
-            answer.await
-        };
-        if let Err(error) = result {
-            found.borrow_mut().failures.push(error.to_string());
-            return;
-        }
-    }
-}
-
-/// Sends a request and reads its answer to the end, a few times a second.
-async fn read(address: SocketAddr, request: &[u8]) -> std::io::Result<()> {
-    let mut stream = TcpStream::connect(address).await?;
-    stream.write_all(request).await?;
-    let mut buffer = vec![0; 64 << 10];
-    let mut end = Vec::new();
-    loop {
-        tokio::time::sleep(READ_EVERY).await;
-        stream.readable().await?;
-        loop {
-            match stream.try_read(&mut buffer) {
-                Ok(0) => return whole(&end),
-                Ok(count) => {
-                    end.extend_from_slice(&buffer[count.saturating_sub(64)..count]);
-                    end.drain(..end.len().saturating_sub(64));
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
-            }
-        }
-    }
-}
-
-fn whole(end: &[u8]) -> std::io::Result<()> {
-    let done = b"data: [DONE]";
-    if end.windows(done.len()).any(|part| part == done) {
-        return Ok(());
-    }
-    let text = String::from_utf8_lossy(end);
-    Err(std::io::Error::other(format!("a stream ended without [DONE]: {text:?}")))
 }

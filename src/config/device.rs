@@ -22,7 +22,8 @@ pub enum DeviceKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RepeatableMode {
-    /// Test at load and take the repeatable profile where it costs little.
+    /// Take the repeatable profile where it costs at most a tenth more time and a test proves it;
+    /// both are found out at load.
     #[default]
     Auto,
     /// Take the repeatable profile, and refuse to start where the test at load fails.
@@ -35,7 +36,7 @@ pub enum RepeatableMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlashAttentionMode {
-    /// Off where rows are to be repeatable; else what is found faster at load.
+    /// Off where rows are repeatable; else what is found faster at load.
     #[default]
     Auto,
     /// Wherever the library can. Rows are then not repeatable on CPUs.
@@ -74,8 +75,8 @@ pub struct DeviceConfig {
     pub max_batch_tokens: u32,
     /// `auto` (default), `on` or `off`.
     pub repeatable: RepeatableMode,
-    /// `auto` (default), `on` or `off`: fused attention. Auto is off unless `repeatable` is off, and
-    /// then what is found faster at load.
+    /// `auto` (default), `on` or `off`: fused attention. Auto is off where rows are repeatable,
+    /// elsewhere what is found faster at load.
     pub flash_attention: FlashAttentionMode,
     /// Layers of the model that run on a GPU. Default 0, 0 to 10000; more than the model has
     /// means all of it. Needs a build with a GPU backend.

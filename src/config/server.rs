@@ -18,7 +18,8 @@ pub struct ServerConfig {
     /// meanwhile. Default none.
     #[serde(deserialize_with = "some_socket_address", skip_serializing_if = "Option::is_none")]
     pub probe_listen: Option<SocketAddr>,
-    /// Threads that read requests and write streams. Default 1, 1 to 64.
+    /// Threads that read requests and write streams. Default 2, so that a probe does not wait behind
+    /// thousands of streams; 1 to 64.
     pub workers: u32,
     /// Connections over which no further one is accepted. Default 16384, 1 to 1048576; each needs a
     /// file descriptor.
@@ -43,7 +44,7 @@ impl Default for ServerConfig {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
             probe_listen: None,
-            workers: 1,
+            workers: 2,
             max_connections: 16_384,
             trust_forwarded: false,
             public_metrics: false,

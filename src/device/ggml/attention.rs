@@ -11,9 +11,31 @@ const SEQUENCES: u32 = 8;
 const CONTEXT: u32 = 256;
 /// What the others hold: just a beginning, so that it does not take long either.
 const SHORT: u32 = 32;
+/// What repeatable rows may cost where nobody has asked for them: a tenth more time.
+const LITTLE: f64 = 1.1;
 /// Steps that are timed, and those before them, in which the library builds its plans.
 const STEPS: usize = 5;
 const WARMUP: usize = 2;
+
+/// What the same work took.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// With attention step by step.
+    pub(super) plain: Duration,
+    /// With fused attention.
+    pub(super) fused: Duration,
+}
+
+impl Times {
+    pub(super) fn is_fused_faster(&self) -> bool {
+        self.fused < self.plain
+    }
+
+    /// Whether plain attention takes so little more that rows may be repeatable for it.
+    pub(super) fn plain_costs_little(&self) -> bool {
+        self.plain <= self.fused.mul_f64(LITTLE)
+    }
+}
 
 /// What a device takes to read `CONTEXT` tokens and to write as many, `SEQUENCES` at a time. Leaves
 /// it empty.
@@ -41,4 +63,21 @@ pub(super) fn cost(device: &mut dyn Device) -> Result<Duration, DeviceError> {
     }
     shapes.clear();
     Ok(reading + median(&steps) * (context / sequences.max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenth_more_time_is_little() {
+        let times = |plain, fused| Times {
+            plain: Duration::from_millis(plain),
+            fused: Duration::from_millis(fused),
+        };
+        for (plain, fused, is_little) in [(90, 100, true), (110, 100, true), (112, 100, false)] {
+            assert_eq!(times(plain, fused).plain_costs_little(), is_little);
+            assert_eq!(times(plain, fused).is_fused_faster(), plain > fused);
+        }
+    }
 }

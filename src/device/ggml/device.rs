@@ -58,21 +58,26 @@ impl GgmlDevice {
         for warning in cpu_warnings() {
             tracing::warn!(target: "ggml", "{warning}");
         }
-        if settings.repeatable == RepeatableMode::Off {
-            return Self::open_fastest(settings, progress);
+        match settings.repeatable {
+            RepeatableMode::On => Self::open_repeatable(settings, progress),
+            RepeatableMode::Auto => Self::open_repeatable_if_cheap(settings, progress),
+            RepeatableMode::Off => Self::open_fastest(settings, progress),
         }
-        if settings.repeatable == RepeatableMode::On {
-            avoid_tiled_products();
-        }
-        let device = Self::open_tested(settings, true, progress)?;
+    }
+
+    /// Rows are the same bits in any company, whatever that costs.
+    fn open_repeatable(
+        settings: &GgmlSettings,
+        progress: &mut dyn FnMut(f32) -> bool,
+    ) -> Result<Self, DeviceError> {
+        avoid_tiled_products();
+        let mut device = Self::open(settings, true, &mut |part| progress(part * LOAD_SHARE))?;
+        device.test(progress)?;
         let Repeatable::Refuted(case) = &device.info.repeatable else { return Ok(device) };
-        if settings.repeatable == RepeatableMode::Auto {
-            tracing::info!(target: "ggml", "rows of logits are not repeatable here: {case}");
-            return Ok(device);
-        }
         tracing::info!(target: "ggml", "loading again without repacked weights: {case}");
         drop(device);
-        let device = Self::open_tested(settings, false, progress)?;
+        let mut device = Self::open(settings, false, &mut |part| progress(part * LOAD_SHARE))?;
+        device.test(progress)?;
         match &device.info.repeatable {
             Repeatable::Refuted(case) => Err(DeviceError::Load(format!(
                 "repeatable = \"on\", but {}: {case}; take a Q4_0, Q4_1 or Q8_0 file of the model, \
@@ -83,23 +88,62 @@ impl GgmlDevice {
         }
     }
 
+    /// The same where it costs little. Else nothing is promised, and attention is computed in the
+    /// faster way.
+    fn open_repeatable_if_cheap(
+        settings: &GgmlSettings,
+        progress: &mut dyn FnMut(f32) -> bool,
+    ) -> Result<Self, DeviceError> {
+        let mut device = Self::open(settings, true, &mut |part| progress(part * LOAD_SHARE))?;
+        let times = device.try_attention(settings)?;
+        if let Some(times) = &times
+            && !times.plain_costs_little()
+        {
+            tracing::info!(
+                target: "ggml",
+                "rows of logits are not repeatable here, which would cost too much time: set \
+                 repeatable = \"on\" for it"
+            );
+            device.set_flash_attention(settings, true)?;
+            return Ok(device);
+        }
+        device.test(progress)?;
+        if let Repeatable::Refuted(case) = &device.info.repeatable {
+            tracing::info!(target: "ggml", "rows of logits are not repeatable here: {case}");
+            if times.is_some_and(|times| times.is_fused_faster()) {
+                device.set_flash_attention(settings, true)?;
+            }
+        }
+        Ok(device)
+    }
+
     /// Nothing is promised of its rows, so attention is computed in whichever way takes less time.
     fn open_fastest(
         settings: &GgmlSettings,
         progress: &mut dyn FnMut(f32) -> bool,
     ) -> Result<Self, DeviceError> {
         let mut device = Self::open(settings, true, &mut |part| progress(part * LOAD_SHARE))?;
-        let is_free = settings.flash_attention == FlashAttention::Auto;
-        if is_free && !library::offloads(settings.gpu_layers) {
-            let plain = attention::cost(&mut device)?;
+        if device.try_attention(settings)?.is_some_and(|times| times.is_fused_faster()) {
             device.set_flash_attention(settings, true)?;
-            let fused = attention::cost(&mut device)?;
-            tracing::info!(target: "ggml", "{plain:.1?} without flash attention, {fused:.1?} with");
-            if plain <= fused {
-                device.set_flash_attention(settings, false)?;
-            }
         }
         Ok(device)
+    }
+
+    /// What either way to compute attention takes, if there is a choice; leaves the plain one.
+    fn try_attention(
+        &mut self,
+        settings: &GgmlSettings,
+    ) -> Result<Option<attention::Times>, DeviceError> {
+        let is_free = settings.flash_attention == FlashAttention::Auto;
+        if !is_free || library::offloads(settings.gpu_layers) {
+            return Ok(None);
+        }
+        let plain = attention::cost(self)?;
+        self.set_flash_attention(settings, true)?;
+        let fused = attention::cost(self)?;
+        self.set_flash_attention(settings, false)?;
+        tracing::info!(target: "ggml", "{plain:.1?} without flash attention, {fused:.1?} with");
+        Ok(Some(attention::Times { plain, fused }))
     }
 
     /// Changes how attention is computed. What was held or saved is lost.
@@ -115,16 +159,11 @@ impl GgmlDevice {
         Ok(())
     }
 
-    fn open_tested(
-        settings: &GgmlSettings,
-        repack: bool,
-        progress: &mut dyn FnMut(f32) -> bool,
-    ) -> Result<Self, DeviceError> {
-        let mut device = Self::open(settings, repack, &mut |part| progress(part * LOAD_SHARE))?;
-        device.info.repeatable = selftest::watched(&mut device, &mut |part| {
-            progress(LOAD_SHARE + part * (1.0 - LOAD_SHARE))
-        })?;
-        Ok(device)
+    /// Finds out whether its rows are repeatable.
+    fn test(&mut self, progress: &mut dyn FnMut(f32) -> bool) -> Result<(), DeviceError> {
+        self.info.repeatable =
+            selftest::watched(self, &mut |part| progress(LOAD_SHARE + part * (1.0 - LOAD_SHARE)))?;
+        Ok(())
     }
 
     fn open(

@@ -104,7 +104,8 @@ impl GgmlSettings {
 /// `device.repeatable` of the configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RepeatableMode {
-    /// Take the repeatable profile where it costs little, test it, and claim what the test proves.
+    /// Take the repeatable profile where it costs at most a tenth more time, test it, and claim what
+    /// the test proves; elsewhere as [`Self::Off`].
     #[default]
     Auto,
     /// Take the profile whatever it costs, and refuse to load where the test fails. Sets the
@@ -117,7 +118,7 @@ pub enum RepeatableMode {
 /// `device.flash_attention` of the configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FlashAttention {
-    /// Off where rows are to be repeatable; else what is found faster at load. With layers on a GPU
+    /// Off where rows are repeatable; else what is found faster at load. With layers on a GPU
     /// the library decides.
     #[default]
     Auto,

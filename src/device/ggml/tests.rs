@@ -89,6 +89,30 @@ fn continuation(device: &mut GgmlDevice, text: &str, count: usize) -> Vec<TokenI
 }
 
 #[test]
+fn the_library_is_built_without_amx() {
+    let info = super::library::system_info();
+    assert!(info.contains("CPU") && !info.contains("AMX"), "{info}");
+}
+
+#[test]
+fn repeatable_rows_and_fused_attention_exclude_each_other_unless_somebody_asks() {
+    let Some(model) = model() else { return };
+    let auto = GgmlSettings {
+        repeatable: RepeatableMode::Auto,
+        flash_attention: FlashAttention::Auto,
+        ..settings(model)
+    };
+    let device = open(&auto);
+    let description = &device.info().description;
+    let is_fused = !description.contains("flash attention off");
+    match &device.info().repeatable {
+        Repeatable::Proven => assert!(!is_fused, "{description}"),
+        Repeatable::Untested => assert!(is_fused, "{description}"),
+        Repeatable::Refuted(case) => panic!("{case}: {description}"),
+    }
+}
+
+#[test]
 fn it_continues_texts_as_the_model_does() {
     let Some(mut device) = device() else { return };
     let paris = tokens(&device, " Paris");
