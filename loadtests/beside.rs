@@ -98,8 +98,8 @@ async fn compare(options: &Options) -> Result<(), Box<dyn Error>> {
     let with_peers = [Part::Free, Part::Schema, Part::Compact, Part::Long];
     let with_peers: Vec<Part> = with_peers.into_iter().filter(|&part| wants(part)).collect();
     if !with_peers.is_empty() {
-        let fastest = daemon(options, true, "off").await?;
-        let ours = [us.clone(), Side::new("pleach, repeatable off", &fastest.url, fastest.id())?];
+        let proven = daemon(options, true, "on").await?;
+        let ours = [us.clone(), Side::new("pleach, repeatable", &proven.url, proven.id())?];
         let (usual, no_flash) = peers(options).await?;
         let peers = [
             Side::new("llama-server", &usual.url, usual.id())?,

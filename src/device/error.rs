@@ -32,3 +32,10 @@ pub enum DeviceError {
     #[error("the device failed: {0}")]
     Fatal(String),
 }
+
+impl DeviceError {
+    /// Whoever wanted the model does not want it any more.
+    pub(super) fn cancelled() -> Self {
+        Self::Load("loading the model was cancelled".to_owned())
+    }
+}

@@ -7,10 +7,8 @@ use crate::device::{Device, DeviceError};
 
 /// Sequences that decode together when the two are compared, where there is room for as many.
 const SEQUENCES: u32 = 8;
-/// What the longest of them holds: enough for attention to count, few enough to start soon.
+/// What each of them holds: enough for attention to count, few enough to start soon.
 const CONTEXT: u32 = 256;
-/// What the others hold: just a beginning, so that it does not take long either.
-const SHORT: u32 = 32;
 /// What repeatable rows may cost where nobody has asked for them: a tenth more time.
 const LITTLE: f64 = 1.1;
 /// Steps that are timed, and those before them, in which the library builds its plans.
@@ -27,6 +25,11 @@ pub(super) struct Times {
 }
 
 impl Times {
+    /// The least of two tries.
+    pub(super) fn least(self, other: Self) -> Self {
+        Self { plain: self.plain.min(other.plain), fused: self.fused.min(other.fused) }
+    }
+
     pub(super) fn is_fused_faster(&self) -> bool {
         self.fused < self.plain
     }
@@ -37,8 +40,8 @@ impl Times {
     }
 }
 
-/// What a device takes to read `CONTEXT` tokens and to write as many, `SEQUENCES` at a time. Leaves
-/// it empty.
+/// What a device takes to read `CONTEXT` tokens and to write as many, `SEQUENCES` at a time that
+/// hold as many. Leaves it empty.
 ///
 /// # Errors
 /// What a step returned.
@@ -48,10 +51,9 @@ pub(super) fn cost(device: &mut dyn Device) -> Result<Duration, DeviceError> {
     let sequences = SEQUENCES.min(slots).min(chunk);
     let context = CONTEXT.min(room);
     let mut shapes = Shapes::new(device);
-    let mut reading = Duration::ZERO;
-    for slot in 0..sequences {
-        let tokens = if slot == 0 { context } else { SHORT.min(room) };
-        reading += shapes.prefill(slot, tokens, chunk)? * u32::from(slot == 0);
+    let reading = shapes.prefill(0, context, chunk)?;
+    for slot in 1..sequences {
+        shapes.copy(0, slot)?;
     }
     let together: Vec<u32> = (0..sequences).collect();
     let mut steps = Vec::new();

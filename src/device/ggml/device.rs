@@ -95,10 +95,12 @@ impl GgmlDevice {
         progress: &mut dyn FnMut(f32) -> bool,
     ) -> Result<Self, DeviceError> {
         let mut device = Self::open(settings, true, &mut |part| progress(part * LOAD_SHARE))?;
-        let times = device.try_attention(settings)?;
-        if let Some(times) = &times
-            && !times.plain_costs_little()
-        {
+        let mut times = device.try_attention(settings, progress)?;
+        // Before the promise is given up for it: a busy neighbour is not the same twice.
+        if let Some(first) = times.filter(|first| !first.plain_costs_little()) {
+            times = device.try_attention(settings, progress)?.map(|second| first.least(second));
+        }
+        if times.is_some_and(|times| !times.plain_costs_little()) {
             tracing::info!(
                 target: "ggml",
                 "rows of logits are not repeatable here, which would cost too much time: set \
@@ -123,7 +125,7 @@ impl GgmlDevice {
         progress: &mut dyn FnMut(f32) -> bool,
     ) -> Result<Self, DeviceError> {
         let mut device = Self::open(settings, true, &mut |part| progress(part * LOAD_SHARE))?;
-        if device.try_attention(settings)?.is_some_and(|times| times.is_fused_faster()) {
+        if device.try_attention(settings, progress)?.is_some_and(|times| times.is_fused_faster()) {
             device.set_flash_attention(settings, true)?;
         }
         Ok(device)
@@ -133,14 +135,19 @@ impl GgmlDevice {
     fn try_attention(
         &mut self,
         settings: &GgmlSettings,
+        progress: &mut dyn FnMut(f32) -> bool,
     ) -> Result<Option<attention::Times>, DeviceError> {
         let is_free = settings.flash_attention == FlashAttention::Auto;
         if !is_free || library::offloads(settings.gpu_layers) {
             return Ok(None);
         }
-        let plain = attention::cost(self)?;
+        let mut cost = |device: &mut Self| match progress(LOAD_SHARE) {
+            true => attention::cost(device),
+            false => Err(DeviceError::cancelled()),
+        };
+        let plain = cost(self)?;
         self.set_flash_attention(settings, true)?;
-        let fused = attention::cost(self)?;
+        let fused = cost(self)?;
         self.set_flash_attention(settings, false)?;
         tracing::info!(target: "ggml", "{plain:.1?} without flash attention, {fused:.1?} with");
         Ok(Some(attention::Times { plain, fused }))

@@ -88,7 +88,7 @@ impl Model {
             resume_unwind(panic);
         }
         if watch.cancelled {
-            return Err(DeviceError::Load("loading the model was cancelled".to_owned()));
+            return Err(DeviceError::cancelled());
         }
         let model = model.ok_or_else(|| {
             DeviceError::Load(format!(

@@ -102,8 +102,7 @@ impl<'a> Probe<'a> {
 
     fn run(&mut self, progress: &mut dyn FnMut(f32) -> bool) -> Outcome {
         let mut tell = |part: f32| {
-            let stopped = || DeviceError::Load("loading the model was cancelled".to_owned());
-            if progress(part) { Ok(()) } else { Err(stopped()) }
+            if progress(part) { Ok(()) } else { Err(DeviceError::cancelled()) }
         };
         if self.context < PROMPT + ANSWER {
             let text = format!("a context of {} tokens is too short to test", self.context);

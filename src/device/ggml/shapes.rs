@@ -41,6 +41,19 @@ impl<'a> Shapes<'a> {
         }
     }
 
+    /// Gives an empty slot what another holds.
+    ///
+    /// # Errors
+    /// As [`Device::copy`].
+    pub fn copy(&mut self, from: u32, to: u32) -> Result<(), DeviceError> {
+        self.device.copy(Slot(from), Slot(to))?;
+        let length = self.lengths.get(from as usize).copied().unwrap_or(0);
+        if let Some(copy) = self.lengths.get_mut(to as usize) {
+            *copy = length;
+        }
+        Ok(())
+    }
+
     /// Grows a sequence alone by `tokens`, in steps of at most `chunk`, with a row of logits at
     /// the end only; returns the time of all steps together.
     ///
