@@ -56,7 +56,8 @@ fi
 say "building with $jobs jobs; the log is $cache/build.log"
 build() {
     cmake -S "$source" -B "$work/build" \
-        -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS=-U__AMX_INT8__ -DBUILD_SHARED_LIBS=OFF \
+        -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF \
+        -DCMAKE_C_FLAGS=-U__AMX_INT8__ -DCMAKE_CXX_FLAGS=-U__AMX_INT8__ \
         -DGGML_NATIVE=ON -DGGML_OPENMP=OFF -DGGML_LLAMAFILE=OFF \
         -DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF \
         -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF \

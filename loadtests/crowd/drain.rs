@@ -23,7 +23,6 @@ const LEAVE_WITHIN_MS: u64 = 1_500;
 const END_BYTES: usize = 64;
 
 /// What the clients ask for.
-#[derive(Clone)]
 pub struct Wish {
     pub address: SocketAddr,
     /// Tokens of an answer.
