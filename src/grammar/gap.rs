@@ -49,8 +49,9 @@ pub(crate) fn any(pool: &mut ExprPool, characters_max: u32) -> ExprId {
     at_most(pool, white, characters_max)
 }
 
-/// Whitespace as it is usually written, at most so many characters. A model that does not like what has to come next would
-/// rather write more and more whitespace, if it may: what comes after that is worse, and later.
+/// Whitespace as it is usually written, at most so many characters. A model that does not like what
+/// has to come next would rather write more and more whitespace, if it may: what comes after that is
+/// worse, and later.
 fn usual(pool: &mut ExprPool, characters_max: u32) -> ExprId {
     if characters_max == 0 {
         return ExprPool::EMPTY;
