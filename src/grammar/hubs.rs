@@ -51,8 +51,8 @@ impl Hubs {
         machine: u32,
         (node, register): (NodeId, u32),
     ) -> (NodeId, u32) {
-        let machine_of = &program.machines[machine as usize];
-        let outside = machine_of.outside();
+        let rules = &program.machines[machine as usize];
+        let outside = rules.outside();
         let Some(first_key) = outside.first_key else { return (node, register) };
         if register == Progresses::ANY {
             return (node, register);
@@ -64,7 +64,7 @@ impl Hubs {
         let place = if node == outside.after_value {
             Place::AfterValue {
                 close: outside.close.clone(),
-                comma_bytes: machine_of.comma_bytes(),
+                comma_bytes: rules.comma_bytes(),
                 gap: outside.gap,
             }
         } else {
